@@ -1,1 +1,21 @@
-export {};
+export type { Delivery, Envelope, EvidenceLink } from "./envelope.ts";
+export type {
+  BegunEntry,
+  Cause,
+  DecideContext,
+  Decider,
+  Decision,
+  Domain,
+  DomainEntry,
+  EntryFrame,
+  EventEntry,
+  HostEntry,
+  Instant,
+  Judged,
+  LogEntry,
+  ObligationFailedEntry,
+  Owed,
+  Plan,
+  RejectionType,
+  UnderWay,
+} from "./judging.ts";

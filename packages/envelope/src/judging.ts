@@ -1,0 +1,134 @@
+/**
+ * The vocabulary between the host and a decider (architecture, section 2). Types only: a decider is
+ * pure, takes time and identity from its input, and changes state in `evolve` alone.
+ */
+import type { ErrorPayload, JsonObject } from "@harmovela/failure";
+import type { Envelope } from "./envelope.ts";
+
+/** Milliseconds since the epoch on the broker's clock. */
+export type Instant = number;
+
+/** One service owns one domain and is the only writer of its log (architecture, section 3). */
+export type Domain = "tasks" | "beliefs" | "interruptions" | "provenance";
+
+/** What made an entry: an intake message, or an obligation of the service itself (header `Hv-Cause`). */
+export type Cause = { in: number } | { owed: string };
+
+/** What every stored entry of a log says about itself. */
+export interface EntryFrame {
+  /** Position in the log stream. */
+  seq: number;
+  tenant: string;
+  cause: Cause;
+  /** Broker time at which it was decided (header `Hv-At`). */
+  at: Instant;
+  /** The leadership under which it was written (header `Hv-Epoch`). */
+  epoch: number;
+  /** Position up to which each observed log had been folded (header `Hv-Seen`). */
+  seen: Readonly<Partial<Record<Domain, number>>>;
+}
+
+/** An accepted, derived or refusing event: everything observers see. */
+export interface EventEntry extends EntryFrame {
+  kind: "event";
+  envelope: Envelope;
+}
+
+/** A decision whose own event can only be logged later (architecture, section 2, `begin`). */
+export interface BegunEntry extends EntryFrame {
+  kind: "begun";
+  plan: Plan;
+}
+
+/** An obligation that could not be met; it is settled with an alarm so that the world goes on. */
+export interface ObligationFailedEntry extends EntryFrame {
+  kind: "obligation_failed";
+  id: string;
+  reason: string;
+}
+
+/** Entries of the host; a decider never sees them. */
+export interface HostEntry extends EntryFrame {
+  kind: "epoch" | "position" | "refused" | "intake_gap" | "skipped";
+  body: JsonObject;
+}
+
+export type LogEntry = EventEntry | BegunEntry | ObligationFailedEntry | HostEntry;
+export type DomainEntry = EventEntry | BegunEntry | ObligationFailedEntry;
+
+/**
+ * The content of a `begun` control entry. `id` names the plan (for an envelope of an agent: that
+ * envelope's id; for a timer: the derived id of the event that the timer owes). `envelope` is the
+ * event that ends the plan, exactly as it will be logged, without delivery stamps.
+ */
+export interface Plan {
+  id: string;
+  kind: string;
+  envelope: Envelope;
+  data?: JsonObject;
+}
+
+/** A validated envelope in the order of the intake. */
+export interface Judged {
+  envelope: Envelope;
+  tenant: string;
+  /** The sender, as the subject says. */
+  source: string;
+  /** Intake position. */
+  intake: number;
+}
+
+export interface DecideContext {
+  /** Store time of the intake message, never below the time of the last entry. */
+  now: Instant;
+  /**
+   * A name for something that this decision makes: same tenant, cause and index, same id
+   * (architecture, section 2). Agents may not use ids of this form.
+   */
+  deriveId(index: string): string;
+}
+
+export type RejectionType = "event.rejected" | "command.rejected" | "query.rejected" | "subscription.rejected";
+
+/**
+ * `accept`: the input's own envelope, or a copy with fields filled in. `duplicate`: already settled
+ * by the entry at this log position. `verdict`: further fields for the acknowledgement's payload.
+ */
+export type Decision =
+  | { accept: Envelope; verdict?: JsonObject }
+  | { begin: Plan; verdict?: JsonObject }
+  | { reject: ErrorPayload; as?: RejectionType }
+  | { duplicate: { seq: number; outcome?: JsonObject } }
+  | { ignore: string };
+
+/** Ids of derived events whose requests or appends are not acknowledged yet. */
+export interface UnderWay {
+  requests: ReadonlySet<string>;
+}
+
+/**
+ * The next thing the service must do by itself. `urgency` "timer": due by time; "step": the next
+ * step of a begun plan (the host takes at most 64 of them in one turn). `due`: the instant from
+ * which it was owed (for a step: 0). `event.id` is derived. `cause` names what it is owed by
+ * (a plan id, a timer's id): it becomes `Hv-Cause: owed:<cause>`.
+ */
+export type Owed =
+  | { event: Envelope; tenant: string; cause: string; urgency: "timer" | "step"; due: Instant }
+  | { begin: Plan; tenant: string; cause: string; urgency: "timer"; due: Instant }
+  | { request: Envelope; tenant: string; cause: string; to: Domain }
+  | { wakeAt: Instant };
+
+export interface Decider<State> {
+  initial(): State;
+  /** Pure; total on validated envelopes. */
+  decide(state: State, input: Judged, ctx: DecideContext): Decision;
+  /** The only place that changes state. Total on every entry ever written. */
+  evolve(state: State, entry: DomainEntry): void;
+  /** Fold of another domain's log. */
+  observe?(state: State, domain: Domain, entry: DomainEntry): void;
+  /**
+   * The next obligation due at `now`, timers by due time before plan steps; or when to look again;
+   * or nothing. Changes no state that matters: asked twice it answers the same. O(log n).
+   */
+  owed(state: State, now: Instant, underWay: UnderWay): Owed | undefined;
+}

@@ -1,0 +1,31 @@
+/** The closed table of error codes (spec 9.5) with what each promises about a retry. */
+export const RETRYABLE_BY_CODE = {
+  protocol_error: false,
+  invalid_envelope: false,
+  invalid_event_type: false,
+  unsupported_version: false,
+  internal_error: true,
+  session_error: false,
+  session_timeout: true,
+  session_closed: false,
+  unauthorized: false,
+  subscription_error: false,
+  subscription_rejected: false,
+  task_error: false,
+  task_cancelled: false,
+  task_timeout: true,
+  tool_error: false,
+  tool_timeout: true,
+  unknown_event_type: false,
+  unsupported_profile: false,
+  checkpoint_missing: false,
+  budget_exceeded: false,
+  invalid_capability: false,
+  missing_capability: false,
+  invalid_command: false,
+  invalid_query: false,
+  negotiation_timeout: true,
+  interruption_timeout: true,
+} as const;
+
+export type ErrorCode = keyof typeof RETRYABLE_BY_CODE;
