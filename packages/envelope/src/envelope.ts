@@ -6,13 +6,13 @@ export interface Delivery {
   sequence?: number;
   cursor?: string;
   retry?: JsonObject;
-  [extra: string]: JsonValue | undefined;
+  [extra: string]: unknown;
 }
 
 export interface EvidenceLink {
   source: string;
   id: string;
-  [extra: string]: JsonValue | undefined;
+  [extra: string]: unknown;
 }
 
 /** One event (spec 1.1). Fields that are not listed here are allowed and survive a round trip. */
@@ -60,5 +60,5 @@ export interface Envelope {
   target_tenant_id?: string;
   budget_id?: string;
   budget_cost?: number;
-  [extra: string]: JsonValue | undefined;
+  [extra: string]: unknown;
 }

@@ -88,7 +88,11 @@ export interface DecideContext {
   deriveId(index: string): string;
 }
 
-export type RejectionType = "event.rejected" | "command.rejected" | "query.rejected" | "subscription.rejected";
+export type RejectionType =
+  | "event.rejected"
+  | "command.rejected"
+  | "query.rejected"
+  | "subscription.rejected";
 
 /**
  * `accept`: the input's own envelope, or a copy with fields filled in. `duplicate`: already settled

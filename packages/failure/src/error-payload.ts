@@ -1,7 +1,13 @@
 import type { ErrorCode } from "./codes.ts";
 
 /** JSON as it travels on the wire. */
-export type JsonValue = null | boolean | number | string | JsonValue[] | { [key: string]: JsonValue };
+export type JsonValue =
+  | null
+  | boolean
+  | number
+  | string
+  | JsonValue[]
+  | { [key: string]: JsonValue };
 export type JsonObject = { [key: string]: JsonValue };
 
 /** The error object of the protocol (spec 9.5). */

@@ -1,0 +1,9 @@
+/** Headers of this system (architecture, section 3). */
+export const HEADER = {
+  cause: "Hv-Cause",
+  at: "Hv-At",
+  epoch: "Hv-Epoch",
+  seen: "Hv-Seen",
+  replyTo: "Hv-Reply-To",
+  traceparent: "traceparent",
+} as const;

@@ -1,0 +1,180 @@
+/**
+ * What the services need of a bus, and no more. Two adapters: JetStream (`connectBus`) and memory
+ * (`MemoryBus`, for the simulation); one contract suite holds them to each other.
+ */
+import type { Instant } from "@harmovela/envelope";
+
+/** Case-sensitive header names, one value each. */
+export type Headers = Readonly<Record<string, string>>;
+
+export interface StoredMessage {
+  readonly seq: number;
+  /** Store time on the broker, whole milliseconds. */
+  readonly time: Instant;
+  readonly subject: string;
+  readonly data: Uint8Array;
+  /** The header's value, "" when absent. */
+  header(name: string): string;
+}
+
+export interface StreamSpec {
+  name: string;
+  subjects: string[];
+  /** 0: no limit. */
+  maxAgeMs: number;
+  /** -1: no limit. */
+  maxBytes: number;
+  /** Largest message with headers, bytes. */
+  maxMessageBytes: number;
+  replicas: number;
+  /** What observers see: stored messages go out again under another subject, in order, after the store. */
+  republish?: { src: string; dest: string };
+}
+
+export interface StreamState {
+  name: string;
+  firstSeq: number;
+  /** 0 when nothing was ever stored. */
+  lastSeq: number;
+  messages: number;
+  bytes: number;
+  /** -1: no limit. */
+  maxBytes: number;
+  /** Identity of this incarnation of the stream: its creation time, RFC 3339. */
+  created: string;
+}
+
+/** An ordered read without gaps and without duplicates, from a position on, until closed. */
+export interface Reader {
+  /** All that has arrived, in order, at most `max`. Never waits. */
+  take(max: number): StoredMessage[];
+  /** Sequence of the last message taken (at first: the `after` it was opened with). */
+  readonly position: number;
+  /** Messages that have arrived and are not taken. */
+  readonly buffered: number;
+  close(): Promise<void>;
+}
+
+export interface ReaderOptions {
+  /** Exclusive start; 0 reads from the first message there is. */
+  after: number;
+  /** Filter within the stream; default everything. */
+  filter?: string;
+  /** Called (synchronously from the bus, never from within `take`) when messages arrived. */
+  onReady: () => void;
+  /** Read-ahead bound, messages. Default 1,024. */
+  maxBuffered?: number;
+}
+
+/**
+ * Why an append did not succeed. "conflict": the stream is not where the chain expected it.
+ * "unknown": no answer; it may or may not be stored. "refused": the server answered with another
+ * error (full, too large, not permitted) and did not store it.
+ */
+export interface AppendFailure {
+  reason: "conflict" | "unknown" | "refused";
+  /** The sequence that the first failed append should have got. */
+  seq: number;
+  /** Server's API error code, 0 when there was none. */
+  apiCode: number;
+  message: string;
+}
+
+/**
+ * A chain of appends to one stream: each carries `Nats-Expected-Last-Sequence`, hundreds are in
+ * flight. After the first failure the appender is dead: nothing more is published and nothing more
+ * is reported as acknowledged; whoever owns it reads the log to learn what was stored.
+ */
+export interface Appender {
+  /** Publishes in this loop turn; returns the sequence that the message gets. Throws when dead or full. */
+  append(subject: string, headers: Headers, data: Uint8Array): number;
+  /** Sequence of the newest append, acknowledged or not. */
+  readonly last: number;
+  /** All appends up to here are stored. */
+  readonly acked: number;
+  readonly inFlight: number;
+  readonly isDead: boolean;
+  close(): Promise<void>;
+}
+
+export interface AppenderOptions {
+  stream: string;
+  /** The stream's last sequence as the caller knows it. */
+  last: number;
+  /** `append` throws beyond it. Default 512. */
+  maxInFlight?: number;
+  /** No answer for so long is a failure "unknown". Default 5,000. */
+  ackTimeoutMs?: number;
+  /** The contiguous acknowledged prefix has grown. */
+  onAcked: (acked: number) => void;
+  /** Called once. */
+  onFailure: (failure: AppendFailure) => void;
+}
+
+export interface Lease {
+  readonly isHeld: boolean;
+  /** Gives it up at once so that a standby need not wait for the end of its time. */
+  close(): Promise<void>;
+}
+
+export interface LeaseOptions {
+  key: string;
+  holder: string;
+  /** A holder that does not renew (at a third of it) loses it after this long. */
+  ttlMs: number;
+  onAcquired: () => void;
+  onLost: () => void;
+}
+
+/** A message of plain NATS, with no promise. */
+export interface CoreMessage {
+  readonly subject: string;
+  readonly reply: string;
+  readonly data: Uint8Array;
+  header(name: string): string;
+}
+
+export interface Subscription {
+  close(): void;
+}
+
+export interface Bus {
+  /** Creates the stream or checks that the one there is as asked for; throws a typed error naming each difference. */
+  provision(spec: StreamSpec): Promise<StreamState>;
+  /** Undefined when there is no such stream. */
+  streamState(stream: string): Promise<StreamState | undefined>;
+  /** Read through the stream's leader; undefined when there is no message at that position. */
+  read(stream: string, seq: number): Promise<StoredMessage | undefined>;
+  openReader(stream: string, options: ReaderOptions): Reader;
+  openAppender(options: AppenderOptions): Appender;
+  openLease(options: LeaseOptions): Lease;
+  /** Publishes into whatever stream listens and waits for its answer. Throws a typed error. */
+  store(
+    subject: string,
+    headers: Headers,
+    data: Uint8Array,
+    timeoutMs?: number,
+  ): Promise<{ stream: string; seq: number }>;
+  /** Plain publish: may be lost. */
+  publish(subject: string, headers: Headers, data: Uint8Array): void;
+  /** One plain question, the first answer. Throws a typed error when nobody is there or nobody answers in time. */
+  request(
+    subject: string,
+    headers: Headers,
+    data: Uint8Array,
+    timeoutMs: number,
+  ): Promise<CoreMessage>;
+  /** Plain subscription; with `queue` one member of the group gets each message. */
+  subscribe(
+    subject: string,
+    onMessage: (message: CoreMessage) => void,
+    queue?: string,
+  ): Subscription;
+  /** A fresh reply subject under this connection's own inbox prefix. */
+  newInbox(): string;
+  /** Resolves when what was published and subscribed so far has reached the server. */
+  flush(): Promise<void>;
+  /** Whether the connection is up now. */
+  readonly isConnected: boolean;
+  close(): Promise<void>;
+}
