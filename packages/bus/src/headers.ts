@@ -4,6 +4,7 @@ export const HEADER = {
   at: "Hv-At",
   epoch: "Hv-Epoch",
   seen: "Hv-Seen",
+  digest: "Hv-Digest",
   replyTo: "Hv-Reply-To",
   traceparent: "traceparent",
 } as const;

@@ -1,5 +1,11 @@
 export { type Clock, systemClock } from "./clock.ts";
+export { decodeEntry, encodeControlBody, encodeFrame, NO_TENANT } from "./entry-codec.ts";
+export { findNatsServer } from "./find-nats-server.ts";
 export { HEADER } from "./headers.ts";
+export { type BusAuth, type ConnectBusOptions, connectBus } from "./jetstream/connect.ts";
+export type { ConnectionChange } from "./jetstream/connection-state.ts";
+export { JetStreamBus } from "./jetstream/jetstream-bus.ts";
+export { LEASE_BUCKET } from "./jetstream/lease-bucket.ts";
 export type {
   Appender,
   AppenderOptions,
@@ -16,3 +22,36 @@ export type {
   StreamState,
   Subscription,
 } from "./port.ts";
+export {
+  intakeStream,
+  intakeStreamSpec,
+  logStream,
+  logStreamSpec,
+  MESSAGE_BYTES_MAX,
+  type StreamOptions,
+} from "./streams.ts";
+export {
+  type ControlAddress,
+  controlSubject,
+  DOMAINS,
+  decodeToken,
+  encodeToken,
+  evSubject,
+  INTAKE_SUBJECT_LENGTH_MAX,
+  type IntakeAddress,
+  intakeSubject,
+  isPublishable,
+  isUnderInbox,
+  type LogAddress,
+  liveSubject,
+  logSubject,
+  parseControlSubject,
+  parseEvSubject,
+  parseIntakeSubject,
+  parseLogSubject,
+  parseRpcSubject,
+  REPLY_LENGTH_MAX,
+  type RpcAddress,
+  rpcSubject,
+  SUBJECT_LENGTH_MAX,
+} from "./subjects.ts";

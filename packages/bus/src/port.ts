@@ -3,6 +3,7 @@
  * (`MemoryBus`, for the simulation); one contract suite holds them to each other.
  */
 import type { Instant } from "@harmovela/envelope";
+import type { HarmovelaError } from "@harmovela/failure";
 
 /** Case-sensitive header names, one value each. */
 export type Headers = Readonly<Record<string, string>>;
@@ -122,8 +123,13 @@ export interface LeaseOptions {
   holder: string;
   /** A holder that does not renew (at a third of it) loses it after this long. */
   ttlMs: number;
+  /** Of the bucket, if this creates it. Default 1. */
+  replicas?: number;
+  /** May come again after `onLost`: a lease is tried for until it is closed. */
   onAcquired: () => void;
   onLost: () => void;
+  /** It can never be taken (its bucket has another time to live); without it the error is uncaught. */
+  onError?: (error: HarmovelaError) => void;
 }
 
 /** A message of plain NATS, with no promise. */

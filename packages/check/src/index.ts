@@ -1,1 +1,5 @@
-export {};
+export { type Checker, type CheckOptions, checkLog, createChecker } from "./checker.ts";
+export type { Finding } from "./finding.ts";
+export { formatRecord, parseRecord, recordOf, type StoredRecord } from "./record.ts";
+export type { Report } from "./report.ts";
+export { RULES, type RuleId } from "./rules-table.ts";

@@ -1,4 +1,22 @@
+export {
+  type Disagreement,
+  disagreementOf,
+  evidenceDisagreementOf,
+  repeatsTaskIds,
+} from "./agreement.ts";
+export {
+  checkEnvelope,
+  checkPayload,
+  checkType,
+  checkVersion,
+  isFilterless,
+  SUPPORTED_VERSIONS,
+} from "./check.ts";
+export { addDuration, isDuration } from "./duration.ts";
 export type { Delivery, Envelope, EvidenceLink } from "./envelope.ts";
+export { deriveId, isDerivedId, newEventId, newId } from "./ids.ts";
+export { formatInstant, isInstant, parseInstant } from "./instant.ts";
+export { canonicalJson, sameJson } from "./json.ts";
 export type {
   BegunEntry,
   Cause,
@@ -19,3 +37,43 @@ export type {
   RejectionType,
   UnderWay,
 } from "./judging.ts";
+export {
+  DEPTH_MAX,
+  DURATION_YEARS_MAX,
+  EVIDENCE_LINKS_MAX,
+  HANDOFF_TOKEN_MAX,
+  ID_BYTES_MAX,
+  INSTANT_MAX,
+  INSTANT_MIN,
+  MESSAGE_BYTES_MAX,
+  SPAN_MS_MAX,
+} from "./limits.ts";
+export { parseEnvelope } from "./parse.ts";
+export { type ParseOptions, parseJson } from "./parse-json.ts";
+export {
+  CONDITIONS,
+  type Condition,
+  closure,
+  isKnownProfile,
+  missingConditionalFields,
+  PROFILE_DEPENDENCIES,
+} from "./profiles.ts";
+export {
+  domainOf,
+  EVENT_TYPES,
+  familyOf,
+  isRegistered,
+  isWellFormedType,
+  TYPE_LENGTH_MAX,
+} from "./registry.ts";
+export { type Refusal, type Result, refuse } from "./result.ts";
+export {
+  envelopeSchema,
+  filterSchema,
+  jsonSchemas,
+  payloadSchemas,
+  SEMANTIC_CHECKS,
+} from "./schemas.ts";
+export { stampDelivery, stampEnvelope } from "./stamp.ts";
+export { hasLoneSurrogate, isId } from "./text.ts";
+export { isUri } from "./uri.ts";

@@ -26,6 +26,11 @@ export interface EntryFrame {
   epoch: number;
   /** Position up to which each observed log had been folded (header `Hv-Seen`). */
   seen: Readonly<Partial<Record<Domain, number>>>;
+  /**
+   * SHA-256 of the sent envelope in canonical form, where the entry does not hold it as it was sent
+   * (header `Hv-Digest`): refusals that occupy their id, plans, envelopes with fields filled in.
+   */
+  digest?: string;
 }
 
 /** An accepted, derived or refusing event: everything observers see. */

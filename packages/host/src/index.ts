@@ -1,1 +1,12 @@
-export {};
+export { Counters } from "./counters.ts";
+export { Fold, FoldError } from "./fold.ts";
+export { type Host, type HostStatus, openHost } from "./host.ts";
+export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
+export type { HostOptions, ReadContext, ReadHandler } from "./options.ts";
+export {
+  openService,
+  type RunningService,
+  type ServiceConfig,
+  type ServiceDefinition,
+} from "./service.ts";
+export { createVacantDecider } from "./vacant.ts";

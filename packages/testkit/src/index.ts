@@ -1,1 +1,7 @@
-export {};
+export { Given, type GivenOptions, given, type Outcome, Then } from "./given.ts";
+export {
+  freePort,
+  type NatsServer,
+  type NatsServerOptions,
+  startNatsServer,
+} from "./nats-server.ts";

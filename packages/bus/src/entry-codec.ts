@@ -1,0 +1,135 @@
+/**
+ * The stored form of a log entry (architecture, section 3): the frame in headers, the envelope or
+ * the control body as JSON. Reading is the fold's side; the host writes.
+ */
+import type { Cause, Domain, EntryFrame, Envelope, LogEntry, Plan } from "@harmovela/envelope";
+import type { JsonObject } from "@harmovela/failure";
+import { HEADER } from "./headers.ts";
+import type { StoredMessage } from "./port.ts";
+import { decodeToken } from "./subjects.ts";
+
+/** Host-wide control entries belong to no tenant. */
+export const NO_TENANT = "-";
+
+const DIGITS = /^(0|[1-9]\d{0,15})$/;
+
+const toNumber = (text: string): number | undefined =>
+  DIGITS.test(text) ? Number(text) : undefined;
+
+/** `Hv-Cause`: `in:<intake sequence>` or `owed:<id>`. */
+export function encodeCause(cause: Cause): string {
+  return "in" in cause ? `in:${cause.in}` : `owed:${cause.owed}`;
+}
+
+function decodeCause(text: string): Cause | undefined {
+  if (text.startsWith("in:")) {
+    const seq = toNumber(text.slice(3));
+    return seq === undefined ? undefined : { in: seq };
+  }
+  return text.startsWith("owed:") ? { owed: text.slice(5) } : undefined;
+}
+
+/** `Hv-Seen`: `domain:position` pairs joined by commas; "" when nothing is observed. */
+export function encodeSeen(seen: EntryFrame["seen"]): string {
+  return Object.entries(seen)
+    .map(([domain, seq]) => `${domain}:${seq}`)
+    .join(",");
+}
+
+function decodeSeen(text: string): EntryFrame["seen"] | undefined {
+  const seen: Partial<Record<Domain, number>> = {};
+  if (text === "") return seen;
+  for (const pair of text.split(",")) {
+    const colon = pair.indexOf(":");
+    const seq = toNumber(pair.slice(colon + 1));
+    if (colon < 1 || seq === undefined) return undefined;
+    seen[pair.slice(0, colon) as Domain] = seq;
+  }
+  return seen;
+}
+
+/** The frame as headers. */
+export function encodeFrame(
+  frame: Pick<EntryFrame, "cause" | "at" | "epoch" | "seen" | "digest">,
+): Record<string, string> {
+  const headers: Record<string, string> = {
+    [HEADER.cause]: encodeCause(frame.cause),
+    [HEADER.at]: String(frame.at),
+    [HEADER.epoch]: String(frame.epoch),
+  };
+  const seen = encodeSeen(frame.seen);
+  if (seen !== "") headers[HEADER.seen] = seen;
+  if (frame.digest !== undefined) headers[HEADER.digest] = frame.digest;
+  return headers;
+}
+
+/** Which log a stored message belongs to and what its body is, from its subject alone. */
+function kindOf(subject: string): { tenant: string; kind: string } | undefined {
+  const tokens = subject.split(".", 5);
+  const [root, tenantToken, area, , kind] = tokens;
+  if (root !== "hv" || tenantToken === undefined || kind === undefined) return undefined;
+  if (area !== "log" && area !== "ctl") return undefined;
+  const tenant = tenantToken === NO_TENANT ? NO_TENANT : decodeToken(tenantToken);
+  if (tenant === undefined) return undefined;
+  return { tenant, kind: area === "log" ? "event" : kind };
+}
+
+/**
+ * The entry in a stored message; undefined when the message does not have the form of an entry
+ * (then nobody with the right to lead wrote it). A body that cannot be read throws.
+ */
+export function decodeEntry(message: StoredMessage): LogEntry | undefined {
+  const head = kindOf(message.subject);
+  if (head === undefined) return undefined;
+  const epoch = toNumber(message.header(HEADER.epoch));
+  const at = toNumber(message.header(HEADER.at));
+  const cause = decodeCause(message.header(HEADER.cause));
+  const seen = decodeSeen(message.header(HEADER.seen));
+  if (epoch === undefined || at === undefined || cause === undefined || seen === undefined) {
+    return undefined;
+  }
+  const digest = message.header(HEADER.digest);
+  const frame: EntryFrame = {
+    seq: message.seq,
+    tenant: head.tenant,
+    cause,
+    at,
+    epoch,
+    seen,
+    ...(digest === "" ? {} : { digest }),
+  };
+  const body: unknown = JSON.parse(new TextDecoder().decode(message.data));
+  return withBody(frame, head.kind, body);
+}
+
+function withBody(frame: EntryFrame, kind: string, body: unknown): LogEntry | undefined {
+  switch (kind) {
+    case "event":
+      return { ...frame, kind, envelope: body as Envelope };
+    case "begun":
+      return { ...frame, kind, plan: (body as { plan: Plan }).plan };
+    case "obligation_failed": {
+      const { id, reason } = body as { id: string; reason: string };
+      return { ...frame, kind, id, reason };
+    }
+    case "epoch":
+    case "position":
+    case "refused":
+    case "intake_gap":
+    case "skipped":
+      return { ...frame, kind, body: body as JsonObject };
+    default:
+      return undefined;
+  }
+}
+
+/** The body of a control entry. */
+export function encodeControlBody(entry: Exclude<LogEntry, { kind: "event" }>): Uint8Array {
+  const body =
+    entry.kind === "begun"
+      ? { plan: entry.plan }
+      : entry.kind === "obligation_failed"
+        ? { id: entry.id, reason: entry.reason }
+        : entry.body;
+  return new TextEncoder().encode(JSON.stringify(body));
+}

@@ -1,0 +1,209 @@
+/** The bus over a connection to NATS with JetStream. */
+import type { Instant } from "@harmovela/envelope";
+import { HarmovelaError } from "@harmovela/failure";
+import { createInbox, type NatsConnection } from "@nats-io/nats-core";
+import { callOut } from "../call-out.ts";
+import { headerValue } from "../header-block.ts";
+import type {
+  Appender,
+  AppenderOptions,
+  Bus,
+  CoreMessage,
+  Headers,
+  Lease,
+  LeaseOptions,
+  Reader,
+  ReaderOptions,
+  StoredMessage,
+  StreamSpec,
+  StreamState,
+  Subscription,
+} from "../port.ts";
+import { isPublishable } from "../subjects.ts";
+import { apiCodeOf, askApi } from "./api.ts";
+import { JetStreamAppender } from "./appender.ts";
+import { type ConnectionChange, ConnectionState } from "./connection-state.ts";
+import { API_ERROR, type ApiError, apiErrorToHarmovela, toBusError } from "./errors.ts";
+import { JetStreamLease } from "./lease.ts";
+import { provisionStream, readStreamState } from "./provision.ts";
+import { JetStreamReader } from "./reader.ts";
+import { ReceivedMessage } from "./stored-message.ts";
+import { toWireHeaders } from "./wire-headers.ts";
+
+const STORE_TIMEOUT_MS = 5_000;
+
+interface RawMessage {
+  message: { subject: string; seq: number; data?: string; hdrs?: string; time: string };
+}
+
+export class JetStreamBus implements Bus {
+  /** The client's connection, for what the port does not offer. */
+  readonly nats: NatsConnection;
+  readonly inboxPrefix: string;
+  readonly #state: ConnectionState;
+
+  constructor(
+    nats: NatsConnection,
+    inboxPrefix: string,
+    onChange: ((change: ConnectionChange) => void) | undefined,
+  ) {
+    this.nats = nats;
+    this.inboxPrefix = inboxPrefix;
+    this.#state = new ConnectionState(nats, onChange);
+  }
+
+  /** The version of the server connected to; undefined while there is none. */
+  get serverVersion(): string | undefined {
+    return this.nats.info?.version;
+  }
+
+  get isConnected(): boolean {
+    return this.#state.isConnected && !this.nats.isClosed();
+  }
+
+  provision(spec: StreamSpec): Promise<StreamState> {
+    return provisionStream(this.nats, spec);
+  }
+
+  streamState(stream: string): Promise<StreamState | undefined> {
+    return readStreamState(this.nats, stream);
+  }
+
+  async read(stream: string, seq: number): Promise<StoredMessage | undefined> {
+    let answer: RawMessage;
+    try {
+      answer = await askApi<RawMessage>(this.nats, `STREAM.MSG.GET.${stream}`, { seq });
+    } catch (error) {
+      if (apiCodeOf(error) === API_ERROR.noMessageFound) return undefined;
+      throw error;
+    }
+    const { message } = answer;
+    const block = Buffer.from(message.hdrs ?? "", "base64").toString();
+    return {
+      seq: message.seq,
+      time: Date.parse(message.time) as Instant,
+      subject: message.subject,
+      data: Buffer.from(message.data ?? "", "base64"),
+      header: (name) => headerValue(block, name),
+    };
+  }
+
+  openReader(stream: string, options: ReaderOptions): Reader {
+    return new JetStreamReader(this.#parts, stream, options);
+  }
+
+  openAppender(options: AppenderOptions): Appender {
+    return new JetStreamAppender(this.#parts, options);
+  }
+
+  openLease(options: LeaseOptions): Lease {
+    return new JetStreamLease(this.nats, options);
+  }
+
+  async store(
+    subject: string,
+    headers: Headers,
+    data: Uint8Array,
+    timeoutMs = STORE_TIMEOUT_MS,
+  ): Promise<{ stream: string; seq: number }> {
+    const reply = await this.request(subject, headers, data, timeoutMs);
+    let ack: { stream?: unknown; seq?: unknown; error?: ApiError };
+    try {
+      ack = JSON.parse(new TextDecoder().decode(reply.data)) ?? {};
+    } catch (cause) {
+      throw notAStream(cause);
+    }
+    if (ack.error) throw apiErrorToHarmovela(ack.error);
+    if (typeof ack.stream !== "string" || typeof ack.seq !== "number") throw notAStream(undefined);
+    return { stream: ack.stream, seq: ack.seq };
+  }
+
+  publish(subject: string, headers: Headers, data: Uint8Array): void {
+    assertPublishable(subject);
+    const wire = toWireHeaders(headers);
+    try {
+      this.nats.publish(subject, data, wire === undefined ? undefined : { headers: wire });
+    } catch (caught) {
+      throw toBusError(caught);
+    }
+  }
+
+  async request(
+    subject: string,
+    headers: Headers,
+    data: Uint8Array,
+    timeoutMs: number,
+  ): Promise<CoreMessage> {
+    assertPublishable(subject);
+    const wire = toWireHeaders(headers);
+    try {
+      return new ReceivedMessage(
+        await this.nats.request(subject, data, {
+          timeout: timeoutMs,
+          ...(wire === undefined ? {} : { headers: wire }),
+        }),
+      );
+    } catch (caught) {
+      throw toBusError(caught);
+    }
+  }
+
+  subscribe(
+    subject: string,
+    onMessage: (message: CoreMessage) => void,
+    queue?: string,
+  ): Subscription {
+    try {
+      const subscription = this.nats.subscribe(subject, {
+        ...(queue === undefined ? {} : { queue }),
+        callback: (error, message) => {
+          // An error here is a forbidden subscription; the client has closed it.
+          if (!error) callOut(() => onMessage(new ReceivedMessage(message)));
+        },
+      });
+      return { close: () => subscription.unsubscribe() };
+    } catch (caught) {
+      throw toBusError(caught);
+    }
+  }
+
+  newInbox(): string {
+    return createInbox(this.inboxPrefix);
+  }
+
+  async flush(): Promise<void> {
+    try {
+      await this.nats.flush();
+    } catch (caught) {
+      throw toBusError(caught);
+    }
+  }
+
+  async close(): Promise<void> {
+    if (!this.nats.isClosed()) await this.nats.close();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  get #parts() {
+    return {
+      nats: this.nats,
+      inboxPrefix: this.inboxPrefix,
+      isConnected: () => this.isConnected,
+      onceDisconnected: (fn: () => void) => this.#state.onceDisconnected(fn),
+      onReconnected: (fn: () => void) => this.#state.onReconnected(fn),
+    };
+  }
+}
+
+/** The server ends the connection of whoever sends a subject that is too long; a wildcard would be stored. */
+function assertPublishable(subject: string): void {
+  if (isPublishable(subject)) return;
+  throw new HarmovelaError("invalid_argument", "that subject cannot be published on");
+}
+
+function notAStream(cause: unknown): HarmovelaError {
+  return new HarmovelaError("no_service", "who answered was no stream", { cause });
+}

@@ -1,0 +1,135 @@
+/**
+ * Streams as asked for, or a refusal that names each difference. An old server drops what it does not
+ * know without a word, so what it answers is compared with what was asked.
+ */
+import { HarmovelaError } from "@harmovela/failure";
+import type { NatsConnection } from "@nats-io/nats-core";
+import type { StreamSpec, StreamState } from "../port.ts";
+import { apiCodeOf, askApi } from "./api.ts";
+import { API_ERROR } from "./errors.ts";
+
+const NANOS_PER_MS = 1_000_000;
+/** The shortest the server allows: nobody here relies on message ids, and a wide one lets ids collide. */
+const DUPLICATE_WINDOW_MS = 100;
+
+interface StreamInfo {
+  config: Record<string, unknown>;
+  created: string;
+  state: { messages: number; bytes: number; first_seq: number; last_seq: number };
+}
+
+export async function provisionStream(
+  nats: NatsConnection,
+  spec: StreamSpec,
+): Promise<StreamState> {
+  const asked = streamConfig(spec);
+  let info: StreamInfo;
+  try {
+    info = await askApi<StreamInfo>(nats, `STREAM.CREATE.${spec.name}`, asked);
+  } catch (error) {
+    if (apiCodeOf(error) !== API_ERROR.streamNameInUse) throw error;
+    info = await askApi<StreamInfo>(nats, `STREAM.INFO.${spec.name}`);
+  }
+  const differences = differencesOf(asked, info.config);
+  if (differences.length > 0) {
+    throw new HarmovelaError(
+      "stream_mismatch",
+      `stream ${spec.name} is not as asked for: ${differences.join("; ")}`,
+      { details: { stream: spec.name, differences } },
+    );
+  }
+  return toState(spec.name, info);
+}
+
+export async function readStreamState(
+  nats: NatsConnection,
+  stream: string,
+): Promise<StreamState | undefined> {
+  try {
+    return toState(stream, await askApi<StreamInfo>(nats, `STREAM.INFO.${stream}`));
+  } catch (error) {
+    if (apiCodeOf(error) === API_ERROR.streamNotFound) return undefined;
+    throw error;
+  }
+}
+
+/** What the server is asked for. Everything that could move or rewrite the sequence is off; purge stays, to trim. */
+function streamConfig(spec: StreamSpec): Record<string, unknown> {
+  return {
+    name: spec.name,
+    subjects: spec.subjects,
+    retention: "limits",
+    storage: "file",
+    discard: "new",
+    num_replicas: spec.replicas,
+    max_consumers: -1,
+    max_msgs: -1,
+    max_msgs_per_subject: -1,
+    max_bytes: spec.maxBytes,
+    max_age: spec.maxAgeMs * NANOS_PER_MS,
+    max_msg_size: spec.maxMessageBytes,
+    duplicate_window: DUPLICATE_WINDOW_MS * NANOS_PER_MS,
+    no_ack: false,
+    sealed: false,
+    deny_delete: true,
+    deny_purge: false,
+    allow_rollup_hdrs: false,
+    allow_direct: false,
+    mirror_direct: false,
+    ...(spec.republish ? { republish: { ...spec.republish } } : {}),
+  };
+}
+
+/** Options that would let something else than the appender write, remove or hold back messages. */
+const MUST_BE_ABSENT = [
+  "mirror",
+  "sources",
+  "subject_transform",
+  "allow_msg_ttl",
+  "allow_msg_schedules",
+  "allow_msg_counter",
+  "subject_delete_marker_ttl",
+] as const;
+
+function differencesOf(asked: Record<string, unknown>, is: Record<string, unknown>): string[] {
+  const differences: string[] = [];
+  for (const [field, value] of Object.entries(asked)) {
+    if (!isSame(value, is[field])) {
+      differences.push(`${field} is ${show(is[field])}, not ${show(value)}`);
+    }
+  }
+  const absent = asked.republish === undefined ? [...MUST_BE_ABSENT, "republish"] : MUST_BE_ABSENT;
+  for (const field of absent) {
+    if (is[field]) differences.push(`${field} is ${show(is[field])}, not absent`);
+  }
+  return differences;
+}
+
+/** The server leaves out what is false. Objects may carry fields that the server adds (all off). */
+function isSame(asked: unknown, is: unknown): boolean {
+  if (asked === false) return is === undefined || is === false;
+  if (Array.isArray(asked)) {
+    return (
+      Array.isArray(is) && asked.length === is.length && asked.every((value) => is.includes(value))
+    );
+  }
+  if (typeof asked === "object" && asked !== null) {
+    if (typeof is !== "object" || is === null) return false;
+    const fields = is as Record<string, unknown>;
+    return (
+      Object.entries(asked).every(([key, value]) => isSame(value, fields[key])) &&
+      Object.entries(fields).every(([key, value]) => key in asked || !value)
+    );
+  }
+  return asked === is;
+}
+
+function show(value: unknown): string {
+  return value === undefined ? "absent" : JSON.stringify(value);
+}
+
+function toState(name: string, info: StreamInfo): StreamState {
+  const { messages, bytes, first_seq: firstSeq, last_seq: lastSeq } = info.state;
+  const maxBytes = typeof info.config.max_bytes === "number" ? info.config.max_bytes : -1;
+  return { name, firstSeq, lastSeq, messages, bytes, maxBytes, created: info.created };
+}

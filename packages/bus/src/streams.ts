@@ -1,0 +1,51 @@
+/** The streams of this system (architecture, section 3). */
+import type { Domain } from "@harmovela/envelope";
+import type { StreamSpec } from "./port.ts";
+
+export interface StreamOptions {
+  /** Default 1. */
+  replicas?: number;
+  /** Default -1: no limit. */
+  maxBytes?: number;
+}
+
+/**
+ * Room for an envelope of 512 KiB with the stamps and headers of its entry, or held whole inside a
+ * control entry; still below the server's default largest message of 1 MiB.
+ */
+export const MESSAGE_BYTES_MAX = 640 * 1024;
+
+const INTAKE_MAX_AGE_MS = 7 * 24 * 60 * 60 * 1000;
+
+export function intakeStream(domain: Domain): string {
+  return `HV_IN_${domain.toUpperCase()}`;
+}
+
+export function logStream(domain: Domain): string {
+  return `HV_LOG_${domain.toUpperCase()}`;
+}
+
+/** What was asked of a domain; kept for seven days. */
+export function intakeStreamSpec(domain: Domain, options: StreamOptions = {}): StreamSpec {
+  return {
+    name: intakeStream(domain),
+    subjects: [`hv.*.in.${domain}.>`],
+    maxAgeMs: INTAKE_MAX_AGE_MS,
+    maxBytes: options.maxBytes ?? -1,
+    maxMessageBytes: MESSAGE_BYTES_MAX,
+    replicas: options.replicas ?? 1,
+  };
+}
+
+/** What is true in a domain; has no age limit, its service trims it. */
+export function logStreamSpec(domain: Domain, options: StreamOptions = {}): StreamSpec {
+  return {
+    name: logStream(domain),
+    subjects: [`hv.*.log.${domain}.>`, `hv.*.ctl.${domain}.>`],
+    maxAgeMs: 0,
+    maxBytes: options.maxBytes ?? -1,
+    maxMessageBytes: MESSAGE_BYTES_MAX,
+    replicas: options.replicas ?? 1,
+    republish: { src: `hv.*.log.${domain}.>`, dest: `hv.{{wildcard(1)}}.ev.${domain}.>` },
+  };
+}

@@ -1,0 +1,231 @@
+import type { Domain, Envelope } from "@harmovela/envelope";
+import { checkContract, readControlBody, readEnvelope } from "./body.ts";
+import { EventRules } from "./event-rules.ts";
+import { type Finding, FindingSink } from "./finding.ts";
+import { type Frame, FrameRules } from "./frame.ts";
+import { type OpenPlan, PlanBook } from "./plan-book.ts";
+import { isObject, type StoredRecord } from "./record.ts";
+import type { Report } from "./report.ts";
+import { type LogSubject, parseSubject } from "./subject.ts";
+import { TaskRules } from "./tasks/task-rules.ts";
+
+export interface CheckOptions {
+  domain: Domain;
+  /** Name of the log stream, as cursors name it. */
+  stream: string;
+  /** The log begins in the middle: what came before its first entry is taken as it is. */
+  lenient?: boolean;
+  /** Nothing is due any more: at the end no begun plan may be open. */
+  settled?: boolean;
+  /** Findings kept in the report; the rest is counted. Default 1,000. */
+  maxFindings?: number;
+}
+
+export interface Checker {
+  /** Reads the next stored message of the stream; what it breaks. Never throws. */
+  push(record: StoredRecord): Finding[];
+  /** The log ends here; what only its end shows. */
+  end(): Finding[];
+  readonly report: Report;
+}
+
+/** Control entries that belong to no tenant, and those that do (architecture, section 3). */
+const HOST_WIDE: ReadonlySet<string> = new Set([
+  "epoch",
+  "position",
+  "refused",
+  "intake_gap",
+  "skipped",
+]);
+const OF_TENANT: ReadonlySet<string> = new Set(["begun", "obligation_failed"]);
+
+const SERVICES: Record<Domain, string> = {
+  tasks: "service:delegation-coordinator",
+  beliefs: "service:belief-tracker",
+  interruptions: "service:interruption-manager",
+  provenance: "service:provenance-attester",
+};
+
+const MAX_FINDINGS = 1_000;
+
+/**
+ * Verifies every rule of `RULES` on every prefix of one log, entry by entry, from what is stored
+ * alone. Memory grows with the number of tasks and, up to a bound, with recent ids.
+ */
+export function createChecker(options: CheckOptions): Checker {
+  return new LogChecker(options);
+}
+
+/** Checks a whole log. */
+export function checkLog(records: Iterable<StoredRecord>, options: CheckOptions): Report {
+  const checker = createChecker(options);
+  for (const record of records) checker.push(record);
+  checker.end();
+  return checker.report;
+}
+
+class LogChecker implements Checker {
+  readonly #options: CheckOptions;
+  readonly #sink: FindingSink;
+  readonly #frames: FrameRules;
+  readonly #events: EventRules;
+  readonly #plans: PlanBook;
+  readonly #tasks: TaskRules | undefined;
+  readonly #control = new Map<string, number>();
+  #entries = 0;
+  #foreign = 0;
+  #eventCount = 0;
+  #lastSeq = 0;
+
+  constructor(options: CheckOptions) {
+    const { domain, stream, lenient = false, maxFindings = MAX_FINDINGS } = options;
+    this.#options = options;
+    this.#sink = new FindingSink(maxFindings);
+    this.#frames = new FrameRules(this.#sink, lenient);
+    this.#events = new EventRules(this.#sink, stream, SERVICES[domain], lenient);
+    this.#plans = new PlanBook(this.#sink);
+    this.#tasks = domain === "tasks" ? new TaskRules(this.#sink, this.#plans, lenient) : undefined;
+  }
+
+  push(record: StoredRecord): Finding[] {
+    this.#sink.at(record.seq, record.subject);
+    this.#entries += 1;
+    this.#lastSeq = record.seq;
+    this.#frames.place(record.seq);
+    const subject = parseSubject(record.subject);
+    const isEpoch = subject?.area === "ctl" && subject.kind === "epoch";
+    if (!this.#frames.isOurs(record, isEpoch)) {
+      this.#foreign += 1;
+      return this.#sink.current;
+    }
+    const frame = this.#frames.read(record);
+    if (subject === undefined || subject.domain !== this.#options.domain) {
+      this.#sink.add("subject-form", `subject of no entry of ${this.#options.domain}`);
+    } else if (subject.area === "log") this.#onEvent(record, frame, subject);
+    else this.#onControl(record, frame, subject);
+    return this.#sink.current;
+  }
+
+  end(): Finding[] {
+    this.#sink.at(0, "");
+    if (this.#options.settled !== true) return [];
+    const findings: Finding[] = [];
+    for (const plan of this.#plans.open()) {
+      this.#sink.at(plan.seq, plan.subject);
+      this.#sink.add("plan-open", `plan ${plan.id} was never finished`, plan.envelope.task_id);
+      findings.push(...this.#sink.current);
+    }
+    return findings;
+  }
+
+  get report(): Report {
+    return {
+      entries: this.#entries,
+      foreign: this.#foreign,
+      events: this.#eventCount,
+      refusals: this.#events.refusals,
+      control: Object.fromEntries(this.#control),
+      tenants: this.#events.tenants,
+      tasks: this.#tasks?.total ?? 0,
+      liveTasks: this.#tasks?.live ?? 0,
+      plansBegun: this.#plans.begun,
+      plansDischarged: this.#plans.discharged,
+      plansOpen: this.#plans.open().length,
+      lastSeq: this.#lastSeq,
+      findings: this.#sink.kept,
+      findingsBeyond: this.#sink.beyond,
+      findingsByRule: Object.fromEntries(this.#sink.byRule),
+    };
+  }
+
+  #onEvent(record: StoredRecord, frame: Frame, subject: LogSubject & { area: "log" }): void {
+    this.#eventCount += 1;
+    this.#frames.judgedEntry(frame.cause);
+    const envelope = readEnvelope(record.data, this.#sink);
+    if (envelope === undefined) return;
+    const { tenant } = subject;
+    this.#events.checkSubject(subject, envelope);
+    this.#events.checkStamps(tenant, envelope, record.seq);
+    const final = this.#plans.discharge(tenant, frame, envelope);
+    this.#events.checkIdentity(frame, envelope, final !== undefined);
+    if (final === undefined) this.#events.claimId(tenant, envelope.id, frame.at);
+    if (this.#events.checkRefusal(tenant, frame, envelope)) return;
+    this.#tasks?.onEvent({ tenant, frame, envelope, owedBy: owedBy(frame), final });
+  }
+
+  #onControl(record: StoredRecord, frame: Frame, subject: LogSubject & { area: "ctl" }): void {
+    const { kind, tenant } = subject;
+    if (!HOST_WIDE.has(kind) && !OF_TENANT.has(kind)) {
+      this.#sink.add("control-kind", `no control entry is of kind ${kind}`);
+      return;
+    }
+    this.#control.set(kind, (this.#control.get(kind) ?? 0) + 1);
+    if (HOST_WIDE.has(kind) !== (tenant === undefined)) {
+      this.#sink.add("control-tenant", `${kind} of tenant ${tenant ?? "-"}`);
+    }
+    const body = readControlBody(record.data);
+    if (body === undefined) {
+      this.#sink.add("control-body", `the body of ${kind} is no JSON object`);
+    } else if (kind === "begun") this.#onBegun(record, frame, tenant ?? "", body);
+    else if (kind === "epoch") this.#onEpoch(record, body);
+    else if (kind === "position") this.#onPosition(body);
+    else if (kind === "obligation_failed") this.#onObligationFailed(tenant ?? "", body);
+  }
+
+  #onEpoch(record: StoredRecord, body: Record<string, unknown>): void {
+    if (body.epoch !== record.seq) {
+      this.#sink.add("epoch-position", `the body names epoch ${String(body.epoch)}`);
+    }
+    if (isObject(body.settings)) this.#tasks?.settings(body.settings);
+  }
+
+  #onPosition(body: Record<string, unknown>): void {
+    const { intake } = body;
+    if (typeof intake === "number" && Number.isSafeInteger(intake) && intake >= 0) {
+      this.#frames.judgedUpTo(intake);
+    } else this.#sink.add("control-body", `position of intake ${String(intake)}`);
+  }
+
+  #onObligationFailed(tenant: string, body: Record<string, unknown>): void {
+    if (typeof body.id === "string") this.#plans.abandon(tenant, body.id);
+    else this.#sink.add("control-body", "no obligation is named");
+  }
+
+  #onBegun(
+    record: StoredRecord,
+    frame: Frame,
+    tenant: string,
+    body: Record<string, unknown>,
+  ): void {
+    this.#frames.judgedEntry(frame.cause);
+    const plan = this.#readPlan(record, tenant, body.plan);
+    if (plan === undefined) return;
+    const { envelope } = plan;
+    this.#events.checkIdentity(frame, envelope, false);
+    const isUnderWay = this.#plans.get(tenant, plan.id) !== undefined;
+    this.#plans.begin(plan);
+    if (isUnderWay) return;
+    this.#events.claimId(tenant, envelope.id, frame.at);
+    this.#tasks?.onBegun({ tenant, frame, envelope, owedBy: owedBy(frame), final: undefined }, plan);
+  }
+
+  #readPlan(record: StoredRecord, tenant: string, value: unknown): OpenPlan | undefined {
+    const plan = isObject(value) ? value : {};
+    const { id, kind } = plan;
+    if (typeof id !== "string" || typeof kind !== "string" || !isObject(plan.envelope)) {
+      this.#sink.add("begun-form", "id, kind or envelope of the plan is missing");
+      return undefined;
+    }
+    const envelope: Envelope | undefined = checkContract(plan.envelope, this.#sink);
+    if (envelope === undefined) return undefined;
+    if (envelope.id !== id || (this.#tasks !== undefined && envelope.type !== kind)) {
+      this.#sink.add("begun-form", `plan ${id} (${kind}) of ${envelope.id} (${envelope.type})`);
+      return undefined;
+    }
+    const { seq, subject } = record;
+    return { id, tenant, envelope, seq, subject, isAbandoned: false };
+  }
+}
+
+const owedBy = (frame: Frame): string | undefined =>
+  frame.cause !== undefined && "owed" in frame.cause ? frame.cause.owed : undefined;

@@ -1,0 +1,112 @@
+import { HEADER } from "@harmovela/bus";
+import type { FindingSink } from "./finding.ts";
+import { type EntryCause, readCause, readInteger, readSeen } from "./headers.ts";
+import type { StoredRecord } from "./record.ts";
+
+/** What an entry says about itself, as far as it can be read. */
+export interface Frame {
+  seq: number;
+  at: number;
+  cause: EntryCause | undefined;
+  digest: string | undefined;
+}
+
+/** The rules of the stream and of the headers: order, leadership, time, observed positions. */
+export class FrameRules {
+  readonly #sink: FindingSink;
+  readonly #lenient: boolean;
+  readonly #seen = new Map<string, number>();
+  #lastSeq: number | undefined;
+  #lastAt = 0;
+  #epoch: number | undefined;
+  /** Highest intake position that has an entry or is passed by a `position`. */
+  #judged = -1;
+  epochs = 0;
+
+  constructor(sink: FindingSink, lenient: boolean) {
+    this.#sink = sink;
+    this.#lenient = lenient;
+  }
+
+  /** Every stored message, foreign ones included, holds its place. */
+  place(seq: number): void {
+    const expected = this.#lastSeq === undefined ? 1 : this.#lastSeq + 1;
+    const isStart = this.#lastSeq === undefined && this.#lenient;
+    if (seq !== expected && !isStart) {
+      this.#sink.add("record-order", `sequence ${seq} where ${expected} was expected`);
+    }
+    if (seq > (this.#lastSeq ?? 0)) this.#lastSeq = seq;
+  }
+
+  /** Whether the entry was written under the current leadership; an `epoch` entry begins one. */
+  isOurs(record: StoredRecord, isEpoch: boolean): boolean {
+    const epoch = readInteger(record.headers[HEADER.epoch]);
+    if (epoch === undefined) return false;
+    if (isEpoch) {
+      if (epoch !== record.seq) {
+        this.#sink.add("epoch-position", `epoch entry at ${record.seq} carries epoch ${epoch}`);
+        return false;
+      }
+      this.#epoch = epoch;
+      this.epochs += 1;
+      return true;
+    }
+    if (this.#epoch === undefined && this.#lenient && epoch < record.seq) this.#epoch = epoch;
+    return epoch === this.#epoch;
+  }
+
+  read(record: StoredRecord): Frame {
+    const cause = readCause(record.headers);
+    if (cause === undefined) {
+      this.#sink.add("cause-form", `cause ${show(record.headers[HEADER.cause])}`);
+    }
+    const at = readInteger(record.headers[HEADER.at]);
+    if (at === undefined) this.#sink.add("at-form", `time ${show(record.headers[HEADER.at])}`);
+    else if (at < this.#lastAt) {
+      this.#sink.add("at-decreases", `time ${at} after ${this.#lastAt}`);
+    } else this.#lastAt = at;
+    this.#readSeen(record);
+    return {
+      seq: record.seq,
+      at: at ?? this.#lastAt,
+      cause,
+      digest: record.headers[HEADER.digest],
+    };
+  }
+
+  #readSeen(record: StoredRecord): void {
+    const seen = readSeen(record.headers);
+    if (seen === undefined) {
+      this.#sink.add("seen-form", `observed positions ${show(record.headers[HEADER.seen])}`);
+      return;
+    }
+    for (const [domain, position] of seen) {
+      const before = this.#seen.get(domain) ?? 0;
+      if (position < before) {
+        this.#sink.add("seen-decreases", `${domain} seen to ${position} after ${before}`);
+      } else this.#seen.set(domain, position);
+    }
+  }
+
+  /** An event or a begun plan that an intake message made. */
+  judgedEntry(cause: EntryCause | undefined): void {
+    if (cause === undefined || !("in" in cause)) return;
+    if (cause.in < this.#judged) {
+      this.#sink.add("intake-order", `intake ${cause.in} after ${this.#judged}`);
+    } else if (cause.in === this.#judged) {
+      this.#sink.add("intake-twice", `intake ${cause.in} has been judged before`);
+    } else this.#judged = cause.in;
+  }
+
+  /** A `position` entry: the intake is judged up to here. */
+  judgedUpTo(position: number): void {
+    if (position < this.#judged) {
+      this.#sink.add("intake-order", `position ${position} after ${this.#judged}`);
+    } else this.#judged = position;
+  }
+}
+
+/** A header's value for a message, bounded. */
+function show(text: string | undefined): string {
+  return text === undefined ? "is missing" : JSON.stringify(text.slice(0, 80));
+}

@@ -1,0 +1,41 @@
+import type { Envelope } from "@harmovela/envelope";
+import type { FindingSink } from "../finding.ts";
+import type { Frame } from "../frame.ts";
+import type { OpenPlan, PlanBook } from "../plan-book.ts";
+import { isObject } from "../record.ts";
+import type { Forest } from "./forest.ts";
+
+/** What every task rule needs. The limits are those of the newest `epoch` entry. */
+export interface TaskContext {
+  readonly sink: FindingSink;
+  readonly forest: Forest;
+  readonly plans: PlanBook;
+  readonly isLenient: boolean;
+  maxDepth: number;
+  defaultGraceMs: number;
+}
+
+/** A task event at hand. */
+export interface TaskEvent {
+  tenant: string;
+  frame: Frame;
+  envelope: Envelope;
+  /** The obligation that it discharges; undefined for what came through the intake. */
+  owedBy: string | undefined;
+  /** The plan that it ends. */
+  final: OpenPlan | undefined;
+}
+
+/** A field of the payload, whatever the payload is. */
+export function payloadField(envelope: Envelope, name: string): unknown {
+  const { payload } = envelope;
+  return isObject(payload) && Object.hasOwn(payload, name) ? payload[name] : undefined;
+}
+
+/** A text field of the envelope, else of the payload (spec 5.5). */
+export function linked(envelope: Envelope, name: "task_id" | "parent_task_id"): string | undefined {
+  const own = envelope[name];
+  if (own !== undefined) return own;
+  const inPayload = payloadField(envelope, name);
+  return typeof inPayload === "string" ? inPayload : undefined;
+}

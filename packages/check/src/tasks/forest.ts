@@ -1,0 +1,57 @@
+import type { GentlePlan, Task } from "./task.ts";
+
+/** All tasks and cancel requests by tenant; ids are data, never property names. */
+export class Forest {
+  readonly #tasks = new Map<string, Map<string, Task>>();
+  readonly #gentle = new Map<string, Map<string, GentlePlan>>();
+  total = 0;
+  live = 0;
+  /** Begun plans with a task as root, and open cancel requests: while there are none, no walk. */
+  cascades = 0;
+  requests = 0;
+
+  get(tenant: string, id: string): Task | undefined {
+    return this.#tasks.get(tenant)?.get(id);
+  }
+
+  add(tenant: string, task: Task): void {
+    childMap(this.#tasks, tenant).set(task.id, task);
+    this.total += 1;
+    this.live += 1;
+    if (task.parent !== undefined) task.parent.liveChildren += 1;
+  }
+
+  openRequest(tenant: string, plan: GentlePlan): void {
+    childMap(this.#gentle, tenant).set(plan.id, plan);
+    plan.root.gentle ??= [];
+    plan.root.gentle.push(plan);
+    this.requests += 1;
+  }
+
+  request(tenant: string, id: string): GentlePlan | undefined {
+    return this.#gentle.get(tenant)?.get(id);
+  }
+
+  /** The task is terminal: its plans and requests go with it. */
+  end(tenant: string, task: Task): void {
+    this.live -= 1;
+    if (task.parent !== undefined) task.parent.liveChildren -= 1;
+    if (task.plan !== undefined) this.cascades -= 1;
+    task.plan = undefined;
+    for (const { id } of task.gentle ?? []) {
+      this.#gentle.get(tenant)?.delete(id);
+      this.requests -= 1;
+    }
+    task.gentle = undefined;
+    task.expectedEnd = undefined;
+  }
+}
+
+function childMap<T>(maps: Map<string, Map<string, T>>, key: string): Map<string, T> {
+  let map = maps.get(key);
+  if (map === undefined) {
+    map = new Map();
+    maps.set(key, map);
+  }
+  return map;
+}

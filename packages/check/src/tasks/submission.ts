@@ -1,0 +1,92 @@
+import type { Envelope } from "@harmovela/envelope";
+import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
+import { isTerminal, type TaskState } from "./table.ts";
+import { coveringRoot, gentleAbove, type Task } from "./task.ts";
+
+/** `task.submitted`: a new id under a parent that can take it (spec 5.4, 5.5). */
+export function submit(context: TaskContext, event: TaskEvent, id: string): void {
+  const { sink, forest } = context;
+  const { tenant, envelope } = event;
+  if (forest.get(tenant, id) !== undefined) {
+    sink.add("task-reused", `${id} is submitted again`, id);
+    return;
+  }
+  const parent = parentOf(context, event, id);
+  const task: Task = {
+    ...blank(id, "submitted", parent),
+    submitter: envelope.source,
+    target: envelope.target,
+    due: dueOf(envelope, event.frame.at),
+  };
+  if (task.depth > context.maxDepth) {
+    sink.add("tree-depth", `depth ${task.depth} is beyond ${context.maxDepth}`, id);
+  }
+  forest.add(tenant, task);
+}
+
+/** A task whose submission is not in this log. */
+export function adopt(context: TaskContext, tenant: string, id: string): Task {
+  const unknown = { isAdopted: true, isStateKnown: false };
+  const task: Task = { ...blank(id, "submitted", undefined), ...unknown };
+  context.forest.add(tenant, task);
+  return task;
+}
+
+function parentOf(context: TaskContext, event: TaskEvent, id: string): Task | undefined {
+  const { sink, forest } = context;
+  const parentId = linked(event.envelope, "parent_task_id");
+  if (parentId === undefined) return undefined;
+  if (parentId === id) {
+    sink.add("parent-cycle", `${id} names itself as parent`, id);
+    return undefined;
+  }
+  const parent = forest.get(event.tenant, parentId);
+  if (parent === undefined) {
+    if (context.isLenient) return adopt(context, event.tenant, parentId);
+    sink.add("parent-unknown", `parent ${parentId} of ${id} is unknown`, id);
+    return undefined;
+  }
+  if (isTerminal(parent.state)) {
+    sink.add("parent-terminal", `parent ${parentId} of ${id} is ${parent.state}`, id);
+    return undefined;
+  }
+  const closed = forest.cascades > 0 ? coveringRoot(parent) : undefined;
+  if (closed?.plan !== undefined) {
+    sink.add("plan-spawn", `${id} joins a subtree that plan ${closed.plan.id} has closed`, id);
+  }
+  const gentle = forest.requests > 0 ? gentleAbove(parent) : undefined;
+  if (gentle !== undefined) {
+    sink.add("gentle-spawn", `${id} joins a subtree that ${gentle.id} asked to cancel`, id);
+  }
+  return parent;
+}
+
+/** From receipt, the tighter of the two names for one thing (spec 5.4, C32). */
+function dueOf(envelope: Envelope, at: number): number | undefined {
+  const limits = [
+    payloadField(envelope, "timeout_ms"),
+    payloadField(envelope, "deadline_ms"),
+  ].filter((limit) => typeof limit === "number");
+  return limits.length === 0 ? undefined : at + Math.min(...limits);
+}
+
+function blank(id: string, state: TaskState, parent: Task | undefined): Task {
+  return {
+    id,
+    state,
+    parent,
+    depth: parent === undefined ? 0 : parent.depth + 1,
+    liveChildren: 0,
+    submitter: undefined,
+    target: undefined,
+    owner: undefined,
+    ownedAt: 0,
+    due: undefined,
+    isAdopted: false,
+    isStateKnown: true,
+    plan: undefined,
+    gentle: undefined,
+    requestedBy: undefined,
+    expectedEnd: undefined,
+  };
+}

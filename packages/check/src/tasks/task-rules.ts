@@ -1,0 +1,172 @@
+import { isService } from "../event-rules.ts";
+import type { FindingSink } from "../finding.ts";
+import type { OpenPlan, PlanBook } from "../plan-book.ts";
+import { checkAuthority } from "./authority.ts";
+import { checkClosed, checkDerivedRequest, checkStep, openCascade } from "./cascade.ts";
+import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
+import { Forest } from "./forest.ts";
+import { adopt, submit } from "./submission.ts";
+import { isTaskState, isTerminal, mayFollow, type TaskState } from "./table.ts";
+import type { Task } from "./task.ts";
+
+/** Owed events a service may move tasks with; a plan's own event is held to its begun entry. */
+const OWED: ReadonlySet<string> = new Set(["cancelled", "cancel.requested", "timed_out"]);
+
+const MAX_DEPTH = 1_000;
+const GRACE_MS = 5_000;
+
+/** The state machine of tasks and their trees, folded from the log alone (spec 5.4, 5.5). */
+export class TaskRules {
+  readonly #context: TaskContext;
+
+  constructor(sink: FindingSink, plans: PlanBook, isLenient: boolean) {
+    this.#context = {
+      sink,
+      plans,
+      isLenient,
+      forest: new Forest(),
+      maxDepth: MAX_DEPTH,
+      defaultGraceMs: GRACE_MS,
+    };
+  }
+
+  get total(): number {
+    return this.#context.forest.total;
+  }
+
+  get live(): number {
+    return this.#context.forest.live;
+  }
+
+  /** The settings that an `epoch` entry records are those in force from there on. */
+  settings(settings: Record<string, unknown>): void {
+    const { maxDepth, defaultGraceMs } = settings;
+    if (typeof maxDepth === "number") this.#context.maxDepth = maxDepth;
+    if (typeof defaultGraceMs === "number") this.#context.defaultGraceMs = defaultGraceMs;
+  }
+
+  onBegun(event: TaskEvent, plan: OpenPlan): void {
+    const { envelope } = event;
+    if (!envelope.type.startsWith("task.")) return;
+    const task = this.#known(event);
+    if (task === undefined) return;
+    const name = envelope.type.slice("task.".length);
+    checkAuthority(this.#context, event, task, name);
+    if (event.owedBy !== undefined) this.#checkOwed(event, task, name);
+    openCascade(this.#context, plan, task);
+  }
+
+  onEvent(event: TaskEvent): void {
+    const { envelope } = event;
+    if (!envelope.type.startsWith("task.")) return;
+    const name = envelope.type.slice("task.".length);
+    this.#checkClaim(event, name);
+    if (name === "submitted") {
+      const id = this.#idOf(event);
+      if (id !== undefined) submit(this.#context, event, id);
+      return;
+    }
+    const task = this.#known(event);
+    if (task === undefined) return;
+    if (isTerminal(task.state)) {
+      const message = `${name} on a task that is ${task.state}`;
+      this.#context.sink.add("task-terminal", message, task.id);
+      return;
+    }
+    this.#checkParent(event, task);
+    if (name === "cancel.requested") this.#onCancelRequested(event, task);
+    else if (isTaskState(name)) this.#move(event, task, name);
+  }
+
+  #idOf(event: TaskEvent): string | undefined {
+    const id = linked(event.envelope, "task_id");
+    if (id === undefined) {
+      this.#context.sink.add("task-id", `${event.envelope.type} names no task`);
+    }
+    return id;
+  }
+
+  /** The task of the event; an unknown one is reported once and kept from there on. */
+  #known(event: TaskEvent): Task | undefined {
+    const id = this.#idOf(event);
+    if (id === undefined) return undefined;
+    const task = this.#context.forest.get(event.tenant, id);
+    if (task !== undefined) return task;
+    if (!this.#context.isLenient) {
+      this.#context.sink.add("task-unknown", `${id} was never submitted`, id);
+    }
+    return adopt(this.#context, event.tenant, id);
+  }
+
+  #checkClaim(event: TaskEvent, name: string): void {
+    const claim = payloadField(event.envelope, "state");
+    if (claim === undefined || name === "cancel.requested" || claim === name) return;
+    const message = `${event.envelope.type} claims the state ${String(claim)}`;
+    this.#context.sink.add("task-state", message, linked(event.envelope, "task_id"));
+  }
+
+  #checkParent(event: TaskEvent, task: Task): void {
+    const named = linked(event.envelope, "parent_task_id");
+    if (named === undefined || named === task.parent?.id) return;
+    if (task.isAdopted && task.parent === undefined) return;
+    const message = `parent ${named}, it was ${task.parent?.id ?? "none"}`;
+    this.#context.sink.add("parent-changed", message, task.id);
+  }
+
+  #onCancelRequested(event: TaskEvent, task: Task): void {
+    const { tenant, frame, envelope } = event;
+    checkClosed(this.#context, event, task, "cancel.requested", false);
+    if (event.owedBy !== undefined) {
+      checkDerivedRequest(this.#context, event, task);
+      return;
+    }
+    checkAuthority(this.#context, event, task, "cancel.requested");
+    const grace = payloadField(envelope, "grace_period_ms");
+    const graceMs = typeof grace === "number" ? grace : this.#context.defaultGraceMs;
+    const due = frame.at + graceMs;
+    this.#context.forest.openRequest(tenant, { id: envelope.id, root: task, seq: frame.seq, due });
+    task.requestedBy = envelope.id;
+  }
+
+  #move(event: TaskEvent, task: Task, to: TaskState): void {
+    const { sink, forest } = this.#context;
+    const isEnd = isTerminal(to);
+    if (task.isStateKnown && !mayFollow(task.state, to)) {
+      sink.add("task-transition", `${to} after ${task.state}`, task.id);
+    } else if (event.final === undefined) checkAuthority(this.#context, event, task, to);
+    checkClosed(this.#context, event, task, to, isEnd);
+    if (event.owedBy !== undefined && event.final === undefined) this.#checkOwed(event, task, to);
+    if (isEnd && task.liveChildren > 0) {
+      const message = `${to} with ${task.liveChildren} live children`;
+      sink.add("task-live-descendants", message, task.id);
+    }
+    task.state = to;
+    task.isStateKnown = true;
+    if (isEnd) forest.end(event.tenant, task);
+    else this.#takeOwnership(event, task);
+  }
+
+  /** Whoever accepts or starts a task owns it (spec 5.4). */
+  #takeOwnership(event: TaskEvent, task: Task): void {
+    const { source } = event.envelope;
+    if (task.owner !== undefined || event.owedBy !== undefined || isService(source)) return;
+    task.owner = source;
+    task.ownedAt = event.frame.seq;
+  }
+
+  /** What the service does by itself: cancel by a plan, or time out by a deadline. */
+  #checkOwed(event: TaskEvent, task: Task, name: string): void {
+    const { sink } = this.#context;
+    if (!OWED.has(name)) {
+      sink.add("owed-type", `the service moves ${task.id} to ${name} by itself`, task.id);
+    } else if (name === "cancelled") checkStep(this.#context, event, task);
+    else if (name === "timed_out" && !task.isAdopted) {
+      if (task.due === undefined) {
+        sink.add("timeout-undeclared", `${task.id} declared no deadline`, task.id);
+      } else if (event.frame.at < task.due) {
+        const message = `timed out at ${event.frame.at}, due at ${task.due}`;
+        sink.add("timeout-early", message, task.id);
+      }
+    }
+  }
+}

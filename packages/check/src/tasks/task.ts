@@ -1,0 +1,64 @@
+import type { OpenPlan } from "../plan-book.ts";
+import type { TaskState } from "./table.ts";
+
+/** A task as the log tells it. */
+export interface Task {
+  readonly id: string;
+  state: TaskState;
+  readonly parent: Task | undefined;
+  readonly depth: number;
+  /** Children that are not terminal; by the ordering rule none means no live descendant. */
+  liveChildren: number;
+  readonly submitter: string | undefined;
+  readonly target: string | undefined;
+  owner: string | undefined;
+  /** Sequence of the entry that gave it its owner. */
+  ownedAt: number;
+  /** When it is to time out; undefined when it declared nothing. */
+  readonly due: number | undefined;
+  /** First met in the middle of its life: what came before is unknown. */
+  readonly isAdopted: boolean;
+  /** Whether `state` is what the log says; false for an adopted task until its first move. */
+  isStateKnown: boolean;
+  /** The begun plan that it is the root of. */
+  plan: OpenPlan | undefined;
+  /** The cancel requests that it is the root of. */
+  gentle: GentlePlan[] | undefined;
+  /** The newest cancel request sent to it: the plan that asked. */
+  requestedBy: string | undefined;
+  /** The id that its cascaded children say it ends by, and the plan under which they do. */
+  expectedEnd: { plan: string; id: string } | undefined;
+}
+
+/** A `task.cancel.requested`: the gate is closed, the grace runs (spec 5.4). */
+export interface GentlePlan {
+  id: string;
+  root: Task;
+  /** Sequence of the request. */
+  seq: number;
+  /** End of the grace. */
+  due: number;
+}
+
+/** The nearest begun plan at or above a task that holds its subtree closed. */
+export function coveringRoot(task: Task | undefined): Task | undefined {
+  for (let at = task; at !== undefined; at = at.parent) {
+    if (at.plan !== undefined && !at.plan.isAbandoned) return at;
+  }
+  return undefined;
+}
+
+export function isAtOrAbove(root: Task, task: Task): boolean {
+  for (let at: Task | undefined = task; at !== undefined; at = at.parent) {
+    if (at === root) return true;
+  }
+  return false;
+}
+
+/** A cancel request at or above a task. */
+export function gentleAbove(task: Task): GentlePlan | undefined {
+  for (let at: Task | undefined = task; at !== undefined; at = at.parent) {
+    if (at.gentle?.[0] !== undefined) return at.gentle[0];
+  }
+  return undefined;
+}

@@ -1,0 +1,34 @@
+/** Every rule has logs that break it; the checker names rule and entry, and nothing else. */
+import assert from "node:assert/strict";
+import { describe, it } from "node:test";
+import { checkLog, RULES, type RuleId } from "../src/index.ts";
+import { badEvents } from "./bad-events.ts";
+import { badFrames } from "./bad-frames.ts";
+import { badPlans } from "./bad-plans.ts";
+import { badTasks } from "./bad-tasks.ts";
+import { LogBuilder, STREAM } from "./log-builder.ts";
+
+const badLogs = [...badFrames, ...badEvents, ...badPlans, ...badTasks];
+
+describe("a bad log is named", () => {
+  for (const { rule, why, also = [], options, build } of badLogs) {
+    it(`${rule}: ${why}`, () => {
+      const log = new LogBuilder();
+      const seq = build(log);
+      const report = checkLog(log.records(), { domain: "tasks", stream: STREAM, ...options });
+      const named = report.findings.map((finding) => `${finding.rule}@${finding.seq}`);
+      assert.ok(named.includes(`${rule}@${seq}`), `wanted ${rule}@${seq}, found ${named}`);
+      const allowed = new Set<RuleId>([rule, ...also]);
+      const others = report.findings.filter((finding) => !allowed.has(finding.rule));
+      assert.deepEqual(others, []);
+    });
+  }
+
+  it("for every rule there is", () => {
+    const broken = new Set<string>(badLogs.map(({ rule }) => rule));
+    assert.deepEqual(
+      Object.keys(RULES).filter((rule) => !broken.has(rule)),
+      [],
+    );
+  });
+});

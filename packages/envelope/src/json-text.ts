@@ -1,0 +1,46 @@
+/**
+ * Second looks at a JSON text that is known to be valid and not too deep. They run only when a
+ * quick look found something, so they are written for clearness.
+ */
+import { hasLoneSurrogate } from "./text.ts";
+
+/** Every token that matters: a string, a number, or one structural character. */
+const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|[{}[\]:]/g;
+
+/** The first key that occurs twice in one object, as it reads unescaped. */
+export function duplicateKeyOf(text: string): string | undefined {
+  const open: Set<string>[] = [];
+  let lastString = "";
+  for (const [token] of text.matchAll(TOKEN)) {
+    if (token === "{" || token === "[") open.push(new Set());
+    else if (token === "}" || token === "]") open.pop();
+    else if (token.startsWith('"')) lastString = token;
+    else if (token === ":") {
+      const keys = open.at(-1);
+      const key = String(JSON.parse(lastString));
+      if (keys?.has(key)) return key;
+      keys?.add(key);
+    }
+  }
+  return undefined;
+}
+
+/**
+ * The first whole number written without fraction and exponent that is beyond 2^53−1 either way:
+ * what is read is not what was written. (1e21 says itself that it is approximate, and stays.)
+ */
+export function unsafeIntegerOf(text: string): string | undefined {
+  for (const [token] of text.matchAll(TOKEN))
+    if (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token))) return token;
+  return undefined;
+}
+
+/** Whether any key or string of a parsed value has a surrogate without its partner. */
+export function holdsLoneSurrogate(value: unknown): boolean {
+  if (typeof value === "string") return hasLoneSurrogate(value);
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.some(holdsLoneSurrogate);
+  return Object.entries(value).some(
+    ([key, part]) => hasLoneSurrogate(key) || holdsLoneSurrogate(part),
+  );
+}

@@ -1,0 +1,38 @@
+import { HarmovelaError } from "./harmovela-error.ts";
+
+/** Errors of the operating system that say: the other side is not there now. */
+const CONNECTION_CODES: ReadonlySet<unknown> = new Set([
+  "ECONNREFUSED",
+  "ECONNRESET",
+  "ECONNABORTED",
+  "EPIPE",
+  "EHOSTUNREACH",
+  "ENETUNREACH",
+  "ENOTFOUND",
+  "EAI_AGAIN",
+]);
+
+/**
+ * Any caught value as a HarmovelaError. Nothing of a foreign error's text or stack enters the new
+ * message; the error itself is kept as `cause`, for logs on this side. Never throws.
+ */
+export function toHarmovelaError(caught: unknown): HarmovelaError {
+  if (caught instanceof HarmovelaError) return caught;
+  const code = propertyOf(caught, "code");
+  if (CONNECTION_CODES.has(code))
+    return new HarmovelaError("connection_error", "the connection failed", { cause: caught });
+  if (code === "ETIMEDOUT" || propertyOf(caught, "name") === "TimeoutError")
+    return new HarmovelaError("timeout", "no answer in time", { cause: caught });
+  return new HarmovelaError("internal_error", "internal error", { cause: caught });
+}
+
+/** Reading a property of a foreign value may run foreign code (getter, proxy). */
+function propertyOf(value: unknown, key: string): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  try {
+    return (value as Record<string, unknown>)[key];
+  } catch {
+    // A value that cannot even be read says nothing about itself.
+    return undefined;
+  }
+}

@@ -1,0 +1,238 @@
+/**
+ * Reads and `$SRV` discovery over the answering connection (architecture, section 3). Answers go to
+ * inboxes only: a reply subject elsewhere could forge a log entry, so it is dropped and counted.
+ */
+import {
+  type CoreMessage,
+  decodeEntry,
+  isUnderInbox,
+  logStream,
+  parseRpcSubject,
+  type Subscription,
+} from "@harmovela/bus";
+import type { Envelope, Instant } from "@harmovela/envelope";
+import {
+  HarmovelaError,
+  type JsonObject,
+  type JsonValue,
+  toHarmovelaError,
+} from "@harmovela/failure";
+import type { Alarms } from "./alarms.ts";
+import type { Counters } from "./counters.ts";
+import type { HostStatus } from "./host.ts";
+import type { HostOptions } from "./options.ts";
+
+/** A read that names a cursor waits for it this long. */
+const CURSOR_WAIT_MS_MAX = 5_000;
+/** How often it looks whether the cursor was reached. */
+const CURSOR_LOOK_MS = 10;
+/** Reads under way; beyond it they are refused as retryable. */
+const READS_MAX = 1_000;
+/** An answer must fit into one message. */
+const ANSWER_BYTES_MAX = 900_000;
+const PARAMS_BYTES_MAX = 64 * 1024;
+
+export interface AnswererContext<State> {
+  options: HostOptions<State>;
+  counters: Counters;
+  alarms: Alarms;
+  view(): { state: State; position: number; now: Instant };
+  isServing(): boolean;
+  /** Calls `answer` once everything up to `position` is stored. */
+  whenStored(position: number, answer: () => void): void;
+  status(): HostStatus;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export class Answerer<State> {
+  readonly #context: AnswererContext<State>;
+  #subscriptions: Subscription[] = [];
+  #underWay = 0;
+  readonly #started = new Date().toISOString();
+
+  constructor(context: AnswererContext<State>) {
+    this.#context = context;
+  }
+
+  open(): void {
+    const { answerer, domain } = this.#context.options;
+    const reads = answerer.subscribe(
+      `hv.*.rpc.*.${domain}.*`,
+      (message) => this.#onRead(message),
+      `harmovela-${domain}`,
+    );
+    this.#subscriptions = [reads, ...this.#discovery()];
+  }
+
+  close(): void {
+    for (const subscription of this.#subscriptions.splice(0)) subscription.close();
+  }
+
+  /** NATS micro services discovery: PING, INFO and STATS, for all, by name and by id. */
+  #discovery(): Subscription[] {
+    const { options, status, counters } = this.#context;
+    const name = options.service.replace("service:", "harmovela-");
+    const identity = { name, id: options.instance, version: options.version, metadata: {} };
+    const answers: Record<string, () => JsonObject> = {
+      PING: () => ({ ...identity, type: "io.nats.micro.v1.ping_response" }),
+      INFO: () => ({
+        ...identity,
+        type: "io.nats.micro.v1.info_response",
+        description: `judges ${options.domain}`,
+        endpoints: Object.keys(options.reads).map((verb) => ({
+          name: verb,
+          subject: `hv.*.rpc.*.${options.domain}.${verb}`,
+          queue_group: `harmovela-${options.domain}`,
+          metadata: {},
+        })),
+      }),
+      STATS: () => ({
+        ...identity,
+        type: "io.nats.micro.v1.stats_response",
+        started: this.#started,
+        endpoints: [
+          {
+            name: "reads",
+            subject: `hv.*.rpc.*.${options.domain}.*`,
+            num_requests: counters.get("reads"),
+            num_errors: 0,
+            last_error: "",
+            processing_time: 0,
+            average_processing_time: 0,
+            data: status() as unknown as JsonValue,
+          },
+        ],
+      }),
+    };
+    return Object.entries(answers).flatMap(([verb, answer]) =>
+      [`$SRV.${verb}`, `$SRV.${verb}.${name}`, `$SRV.${verb}.${name}.${options.instance}`].map(
+        (subject) =>
+          options.answerer.subscribe(subject, ({ reply }) =>
+            this.#reply(reply, "_INBOX.", answer()),
+          ),
+      ),
+    );
+  }
+
+  #onRead(message: CoreMessage): void {
+    const to = parseRpcSubject(message.subject);
+    const { options, counters } = this.#context;
+    if (to === undefined || message.reply === "") {
+      counters.add("dropped");
+      return;
+    }
+    const prefix = options.replyPrefix(to.tenant, to.source);
+    if (!isUnderInbox(message.reply, prefix)) {
+      counters.add("replies_dropped");
+      return;
+    }
+    counters.add("reads");
+    if (this.#underWay >= READS_MAX) {
+      const busy = new HarmovelaError("internal_error", "too many reads", {
+        category: "dependency",
+      });
+      this.#reply(message.reply, prefix, { error: busy.toErrorPayload() as unknown as JsonObject });
+      return;
+    }
+    this.#underWay += 1;
+    this.#answer(to, message.data).then(
+      ({ position, answer }) => {
+        this.#context.whenStored(position, () => this.#reply(message.reply, prefix, answer));
+        this.#underWay -= 1;
+      },
+      (error: unknown) => {
+        this.#underWay -= 1;
+        const payload = toHarmovelaError(error).toErrorPayload();
+        this.#reply(message.reply, prefix, { error: payload as unknown as JsonObject });
+      },
+    );
+  }
+
+  async #answer(
+    to: { tenant: string; source: string; verb: string },
+    data: Uint8Array,
+  ): Promise<{ position: number; answer: JsonObject }> {
+    const { options } = this.#context;
+    const stream = logStream(options.domain);
+    if (to.verb === "status") {
+      return { position: 0, answer: { status: this.#context.status() as unknown as JsonValue } };
+    }
+    const handler = Object.hasOwn(options.reads, to.verb) ? options.reads[to.verb] : undefined;
+    if (handler === undefined) {
+      throw new HarmovelaError("invalid_query", "there is no such read", {
+        details: { verbs: [...Object.keys(options.reads), "status"] },
+      });
+    }
+    const params = parseParams(data);
+    await this.#reach(params.cursor, stream);
+    const { state, position, now } = this.#context.view();
+    const result = await handler(state, params, {
+      tenant: to.tenant,
+      source: to.source,
+      now,
+      event: async (seq) => {
+        const stored = await options.answerer.read(stream, seq);
+        const entry = stored === undefined ? undefined : decodeEntry(stored);
+        return entry?.kind === "event" ? (entry.envelope as Envelope) : undefined;
+      },
+    });
+    return { position, answer: { position: `${stream}:${position}`, result } };
+  }
+
+  /** Waits until the state holds what the reader has already seen acknowledged. */
+  async #reach(cursor: JsonValue | undefined, stream: string): Promise<void> {
+    const { options, isServing, view } = this.#context;
+    let wanted = 0;
+    if (cursor !== undefined) {
+      const match = typeof cursor === "string" ? /^(.*):(\d{1,15})$/.exec(cursor) : null;
+      if (match?.[1] !== stream) {
+        throw new HarmovelaError(
+          "invalid_query",
+          `the cursor must be of the form ${stream}:<sequence>`,
+        );
+      }
+      wanted = Number(match[2]);
+    }
+    const until = options.clock.monotonic() + CURSOR_WAIT_MS_MAX;
+    while (!isServing() || view().position < wanted) {
+      if (options.clock.monotonic() >= until) {
+        throw new HarmovelaError("internal_error", "the cursor was not reached in time", {
+          category: "dependency",
+        });
+      }
+      await new Promise<void>((resolve) => options.clock.after(CURSOR_LOOK_MS, resolve));
+    }
+  }
+
+  #reply(reply: string, prefix: string, answer: JsonObject): void {
+    const { options, counters } = this.#context;
+    if (reply === "") return;
+    if (!isUnderInbox(reply, prefix)) {
+      counters.add("replies_dropped");
+      return;
+    }
+    let data = encoder.encode(JSON.stringify(answer));
+    if (data.length > ANSWER_BYTES_MAX) {
+      const error = new HarmovelaError("invalid_query", "the answer is too large; ask for less");
+      data = encoder.encode(JSON.stringify({ error: error.toErrorPayload() }));
+    }
+    options.answerer.publish(reply, {}, data);
+  }
+}
+
+function parseParams(data: Uint8Array): JsonObject {
+  if (data.length === 0) return {};
+  if (data.length > PARAMS_BYTES_MAX) throw new HarmovelaError("invalid_query", "too large");
+  let params: unknown;
+  try {
+    params = JSON.parse(decoder.decode(data));
+  } catch {
+    throw new HarmovelaError("invalid_query", "the question is not JSON");
+  }
+  if (params === null || typeof params !== "object" || Array.isArray(params)) {
+    throw new HarmovelaError("invalid_query", "the question must be a JSON object");
+  }
+  return params as JsonObject;
+}

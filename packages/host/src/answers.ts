@@ -1,0 +1,66 @@
+/** The envelopes in which a service speaks about somebody else's envelope (spec 9.2, 9.5). */
+import { deriveId, type Envelope, formatInstant, type Instant } from "@harmovela/envelope";
+import type { ErrorPayload, JsonObject } from "@harmovela/failure";
+
+export interface AnswerContext {
+  service: string;
+  tenant: string;
+  /** The sender, who is answered. */
+  source: string;
+  intake: number;
+  at: Instant;
+}
+
+function answer(
+  context: AnswerContext,
+  index: string,
+  sent: Partial<Envelope> | undefined,
+): Omit<Envelope, "type" | "payload"> {
+  const { service, tenant, source, intake, at } = context;
+  const envelope: Omit<Envelope, "type" | "payload"> = {
+    spec_version: "0.2",
+    id: deriveId(tenant, `${service}/in:${intake}`, index, at),
+    source: service,
+    target: source,
+    created_at: formatInstant(at),
+  };
+  if (sent?.tenant_id !== undefined) envelope.tenant_id = sent.tenant_id;
+  if (sent?.id !== undefined) envelope.causation_id = sent.id;
+  for (const field of ["session_id", "conversation_id", "task_id", "correlation_id"] as const) {
+    const value = sent?.[field];
+    if (typeof value === "string") envelope[field] = value;
+  }
+  return envelope as Omit<Envelope, "type" | "payload">;
+}
+
+/** The refusal of an envelope, as logged and as sent (spec 9.5). */
+export function toRejection(
+  context: AnswerContext,
+  sent: Partial<Envelope> | undefined,
+  error: ErrorPayload,
+  type = "event.rejected",
+): Envelope {
+  const payload: JsonObject = { error: error as unknown as JsonObject };
+  if (sent?.id !== undefined) payload.acknowledged_event_id = sent.id;
+  return { ...answer(context, "rejected", sent), type, payload } as Envelope;
+}
+
+/** The acknowledgement of an accepted envelope: `cursor` is the position of what settled it (spec 9.2). */
+export function toAcknowledgement(
+  context: AnswerContext,
+  sent: Envelope,
+  cursor: string,
+  more: JsonObject,
+): Envelope {
+  const payload: JsonObject = { acknowledged_event_id: sent.id, cursor, ...more };
+  return {
+    ...answer(context, "acknowledged", sent),
+    type: "event.acknowledged",
+    payload,
+  } as Envelope;
+}
+
+/** Families that are never acknowledged, or two peers would answer each other for ever (spec 11, C16). */
+export function isAcknowledged(type: string): boolean {
+  return !type.startsWith("event.") && type !== "session.heartbeat";
+}

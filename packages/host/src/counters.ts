@@ -1,0 +1,51 @@
+import { metrics } from "@opentelemetry/api";
+
+const NAMES = [
+  "accepted",
+  "begun",
+  "derived",
+  "rejected",
+  "duplicates",
+  "ignored",
+  "dropped",
+  "verdicts",
+  "replies_dropped",
+  "reads",
+  "requests",
+  "obligations_failed",
+  "leaderships",
+  "recoveries",
+  "refolds",
+  "intake_gaps",
+  "alarms",
+] as const;
+
+export type CounterName = (typeof NAMES)[number];
+
+/** What a service has done since it started; also exported as OpenTelemetry counters `harmovela.<name>`. */
+export class Counters {
+  readonly #values = new Map<CounterName, number>(NAMES.map((name) => [name, 0]));
+  readonly #instruments;
+  readonly #attributes: { domain: string };
+
+  constructor(domain: string) {
+    const meter = metrics.getMeter("harmovela");
+    this.#attributes = { domain };
+    this.#instruments = new Map(
+      NAMES.map((name) => [name, meter.createCounter(`harmovela.${name}`)]),
+    );
+  }
+
+  add(name: CounterName, by = 1): void {
+    this.#values.set(name, (this.#values.get(name) ?? 0) + by);
+    this.#instruments.get(name)?.add(by, this.#attributes);
+  }
+
+  get(name: CounterName): number {
+    return this.#values.get(name) ?? 0;
+  }
+
+  all(): Record<string, number> {
+    return Object.fromEntries(this.#values);
+  }
+}

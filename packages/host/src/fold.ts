@@ -1,0 +1,137 @@
+/**
+ * The one fold (architecture, section 1): leader, standby, restart and simulation put entries into
+ * it in log order and get the same state.
+ *
+ * F1 An entry is applied once and in order.
+ * F2 An entry without the current epoch is foreign: skipped and counted, it changes nothing.
+ * F3 Observed logs are applied exactly up to the positions that the entry says (`Hv-Seen`).
+ */
+import { decodeEntry, type StoredMessage } from "@harmovela/bus";
+import type { Decider, Domain, Envelope, Instant, LogEntry } from "@harmovela/envelope";
+import type { JsonObject } from "@harmovela/failure";
+import { OutcomeMemory } from "./outcomes.ts";
+
+/** An entry that is stored cannot be folded: the service must stop and name it. */
+export class FoldError extends Error {
+  override name = "FoldError";
+  readonly seq: number;
+  constructor(stream: string, seq: number, cause: unknown) {
+    super(`cannot fold ${stream}:${seq}: ${cause instanceof Error ? cause.message : cause}`, {
+      cause,
+    });
+    this.seq = seq;
+  }
+}
+
+export class Fold<State> {
+  readonly state: State;
+  readonly outcomes = new OutcomeMemory();
+  readonly #decider: Decider<State>;
+  readonly #sequences = new Map<string, number>();
+  /** Last log position read, foreign entries included. */
+  position = 0;
+  /** Position of the last entry that was folded. */
+  seq = 0;
+  /** `Hv-At` of the last entry. */
+  at: Instant = 0;
+  epoch = 0;
+  /** Everything of the intake up to here is settled. */
+  intake = 0;
+  /** Folded positions of the observed logs. */
+  readonly seen: Partial<Record<Domain, number>> = {};
+  foreign = 0;
+  /** Body of the newest `epoch` entry. */
+  leadership: JsonObject | undefined;
+
+  constructor(decider: Decider<State>) {
+    this.#decider = decider;
+    this.state = decider.initial();
+  }
+
+  /** The `delivery.sequence` that the tenant's next event gets. */
+  nextSequence(tenant: string): number {
+    return (this.#sequences.get(tenant) ?? 0) + 1;
+  }
+
+  /** F2: whether the entry was written under the leadership in force. */
+  isOurs(entry: LogEntry): boolean {
+    return entry.kind === "epoch"
+      ? entry.epoch === entry.seq
+      : this.epoch > 0 && entry.epoch === this.epoch;
+  }
+
+  /**
+   * Reads a stored message: applies it, or counts it as foreign. `observe` is called first with
+   * the positions that the entry had seen (F3).
+   */
+  read(message: StoredMessage): LogEntry | undefined {
+    const entry = decodeEntry(message);
+    this.position = message.seq;
+    if (entry === undefined || !this.isOurs(entry)) {
+      this.foreign += 1;
+      return undefined;
+    }
+    this.apply(entry);
+    return entry;
+  }
+
+  /** F1. Throws what the decider's `evolve` throws. */
+  apply(entry: LogEntry): void {
+    if (entry.seq <= this.seq) throw new Error(`entry ${entry.seq} after ${this.seq}`);
+    switch (entry.kind) {
+      case "event":
+      case "begun":
+      case "obligation_failed":
+        this.#decider.evolve(this.state, entry);
+        break;
+      case "epoch":
+        this.epoch = entry.epoch;
+        this.leadership = entry.body;
+        break;
+      case "position":
+      case "refused":
+      case "intake_gap":
+      case "skipped":
+        break;
+    }
+    if (entry.kind === "event") this.#sequences.set(entry.tenant, this.nextSequence(entry.tenant));
+    this.#occupy(entry);
+    this.seq = entry.seq;
+    this.position = Math.max(this.position, entry.seq);
+    this.at = Math.max(this.at, entry.at);
+    if ("in" in entry.cause) this.intake = Math.max(this.intake, entry.cause.in);
+  }
+
+  /** F3: an entry of an observed log. */
+  observe(domain: Domain, entry: LogEntry): void {
+    if (entry.kind === "event" || entry.kind === "begun" || entry.kind === "obligation_failed") {
+      this.#decider.observe?.(this.state, domain, entry);
+    }
+  }
+
+  /** Ids that an accepted envelope, a plan or a final refusal has taken (architecture, section 4). */
+  #occupy(entry: LogEntry): void {
+    if (entry.kind === "begun") {
+      if ("in" in entry.cause) this.#take(entry, entry.plan.envelope.id);
+    } else if (entry.kind === "event") {
+      const refused = refusedId(entry.envelope);
+      if (refused === undefined) this.#take(entry, entry.envelope.id);
+      else if (entry.digest !== undefined) this.#take(entry, refused);
+    }
+  }
+
+  #take(entry: LogEntry, id: string): void {
+    this.outcomes.set(entry.tenant, id, entry.seq, entry.at);
+  }
+}
+
+/** The refused envelope's id, when the envelope is a refusal by a service. */
+export function refusedId(envelope: Envelope): string | undefined {
+  if (!envelope.type.endsWith(".rejected") || !envelope.source.startsWith("service:")) {
+    return undefined;
+  }
+  const { payload } = envelope;
+  if (payload === null || typeof payload !== "object" || Array.isArray(payload)) return undefined;
+  const id = payload.acknowledged_event_id;
+  return typeof id === "string" ? id : undefined;
+}

@@ -1,0 +1,367 @@
+/**
+ * Runs one decider as a service: standby, leader, standby again, until closed (architecture, section 6).
+ * Every replica folds the log and answers reads; the lease decides who tries to lead, the log who does.
+ */
+import {
+  intakeStream,
+  intakeStreamSpec,
+  type Lease,
+  logStream,
+  logStreamSpec,
+  type Reader,
+  type StreamState,
+} from "@harmovela/bus";
+import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
+import { Alarms } from "./alarms.ts";
+import { Answerer } from "./answerer.ts";
+import { Counters } from "./counters.ts";
+import { Fold, FoldError } from "./fold.ts";
+import { ObservedLog } from "./observed-log.ts";
+import type { HostOptions } from "./options.ts";
+import { Releases } from "./releases.ts";
+import { Term } from "./term.ts";
+
+/** Entries folded in one loop turn while following; reads are answered in between. */
+const FOLD_PER_TURN = 1_000;
+/** Acknowledgements still awaited when the service is asked to stop. */
+const DRAIN_MS_MAX = 5_000;
+/** Pause before another try when the bus does not answer. */
+const RETRY_MS = 250;
+
+export interface HostStatus {
+  domain: string;
+  service: string;
+  instance: string;
+  role: "starting" | "standby" | "leader" | "stopped";
+  /** Serves reads of a state that has reached the end of the log, and as leader judges. */
+  isReady: boolean;
+  /** Last folded log position, and up to where the log is known to be stored. */
+  position: number;
+  acked: number;
+  /** Everything of the intake up to here has been judged. */
+  intake: number;
+  /** As leader: what arrived is judged and stored, and nothing is due now. */
+  isSettled: boolean;
+  epoch: number;
+  foreign: number;
+  counters: Record<string, number>;
+  alarms: { alarm: string; count: number }[];
+  /** Why it stopped by itself. */
+  failure?: string;
+}
+
+export interface Host {
+  status(): HostStatus;
+  /** Resolves when the service leads and has acknowledged its epoch. Rejects when it stops before. */
+  untilLeading(): Promise<void>;
+  /** Resolves when it is closed; rejects with the reason when it must stop by itself. */
+  readonly done: Promise<void>;
+  /** Stops judging, waits for what is in flight, gives up the lease. */
+  close(): Promise<void>;
+}
+
+/** Provisions the domain's streams and starts the service. The buses stay the caller's. */
+export async function openHost<State>(options: HostOptions<State>): Promise<Host> {
+  const { writer, domain, replicas } = options;
+  await writer.provision(intakeStreamSpec(domain, { replicas }));
+  await writer.provision(logStreamSpec(domain, { replicas }));
+  for (const observed of options.observes) {
+    await writer.provision(logStreamSpec(observed, { replicas }));
+  }
+  const host = new RunningHost(options);
+  host.start();
+  return host;
+}
+
+class RunningHost<State> implements Host {
+  readonly #options: HostOptions<State>;
+  readonly #counters: Counters;
+  readonly #alarms: Alarms;
+  readonly #releases = new Releases();
+  readonly #poisoned = new Set<number>();
+  readonly #failing = new Set<string>();
+  readonly #answerer: Answerer<State>;
+  readonly #leading: Promise<void>;
+  #onLeading: () => void = () => {};
+  #onNeverLeading: (error: unknown) => void = () => {};
+  #done: Promise<void> = Promise.resolve();
+  #fold: Fold<State>;
+  #observed: ObservedLog<State>[] = [];
+  #term: Term<State> | undefined;
+  #lease: Lease | undefined;
+  #role: HostStatus["role"] = "starting";
+  #isCaughtUp = false;
+  #isClosing = false;
+  #failure: string | undefined;
+  #signal: () => void = () => {};
+
+  constructor(options: HostOptions<State>) {
+    this.#options = options;
+    this.#counters = new Counters(options.domain);
+    this.#alarms = new Alarms(options.logger, this.#counters);
+    this.#fold = new Fold(options.decider);
+    this.#leading = new Promise((resolve, fail) => {
+      this.#onLeading = resolve;
+      this.#onNeverLeading = fail;
+    });
+    this.#leading.catch(() => {
+      // Whoever asked `untilLeading` handles it.
+    });
+    this.#answerer = new Answerer({
+      options,
+      counters: this.#counters,
+      alarms: this.#alarms,
+      view: () => ({
+        state: this.#fold.state,
+        position: this.#term?.isOpen ? this.#term.last : this.#fold.position,
+        now: this.#term?.now() ?? this.#fold.at,
+      }),
+      isServing: () => this.#isCaughtUp && this.#failure === undefined,
+      whenStored: (position, answer) => {
+        if (this.#term?.isOpen) this.#releases.add(position, answer);
+        else answer();
+      },
+      status: () => this.status(),
+    });
+  }
+
+  start(): void {
+    const { writer, domain, instance, leaseTtlMs } = this.#options;
+    this.#answerer.open();
+    this.#lease = writer.openLease({
+      key: domain,
+      holder: instance,
+      ttlMs: leaseTtlMs,
+      onAcquired: () => this.#signal(),
+      onLost: () => {
+        this.#term?.loseLease();
+        this.#signal();
+      },
+    });
+    this.#done = this.#run().catch(async (error: unknown) => {
+      this.#role = "stopped";
+      this.#failure = error instanceof Error ? error.message : String(error);
+      this.#options.logger.fatal({ err: error }, "service stopped");
+      this.#onNeverLeading(error);
+      await this.#release();
+      throw error;
+    });
+    this.#done.catch(() => {
+      // `done` is for whoever runs the service; it may be looked at later.
+    });
+  }
+
+  get done(): Promise<void> {
+    return this.#done;
+  }
+
+  untilLeading(): Promise<void> {
+    return this.#leading;
+  }
+
+  status(): HostStatus {
+    const { domain, service, instance } = this.#options;
+    const term = this.#term?.isOpen ? this.#term : undefined;
+    return {
+      domain,
+      service,
+      instance,
+      role: this.#role,
+      isReady: this.#isCaughtUp && this.#failure === undefined,
+      position: this.#fold.position,
+      acked: term?.acked ?? this.#fold.position,
+      intake: Math.max(term?.judged ?? 0, this.#fold.intake),
+      isSettled: term?.isSettled ?? false,
+      epoch: this.#fold.epoch,
+      foreign: this.#fold.foreign,
+      counters: this.#counters.all(),
+      alarms: this.#alarms.all(),
+      ...(this.#failure === undefined ? {} : { failure: this.#failure }),
+    };
+  }
+
+  async close(): Promise<void> {
+    this.#isClosing = true;
+    await this.#term?.close(DRAIN_MS_MAX);
+    this.#signal();
+    await this.#done.catch(() => {
+      // The failure is in the status and in `done`.
+    });
+    await this.#release();
+  }
+
+  async #release(): Promise<void> {
+    this.#answerer.close();
+    for (const log of this.#observed.splice(0)) await log.close();
+    await this.#lease?.close();
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#isClosing) {
+      await this.#retrying(() => this.#follow());
+      if (this.#isClosing) break;
+      const isIntact = await this.#lead();
+      if (!isIntact) this.#startOver();
+    }
+    this.#role = "stopped";
+    this.#onNeverLeading(new HarmovelaError("internal_error", "the service was closed"));
+  }
+
+  /** Tries again while the bus does not answer; every other failure ends the service. */
+  async #retrying(work: () => Promise<void>): Promise<void> {
+    for (;;) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        if (error instanceof FoldError || this.#isClosing) throw error;
+        const known = toHarmovelaError(error);
+        if (known.category !== "dependency") throw error;
+        this.#options.logger.warn({ err: error }, "the bus does not answer");
+        await new Promise<void>((resolve) => this.#options.clock.after(RETRY_MS, resolve));
+      }
+    }
+  }
+
+  #startOver(): void {
+    this.#counters.add("refolds");
+    this.#isCaughtUp = false;
+    this.#fold = new Fold(this.#options.decider);
+    for (const log of this.#observed.splice(0)) {
+      log.close().catch((error: unknown) => this.#options.logger.warn({ err: error }, "closing"));
+    }
+  }
+
+  /** Folds what is stored, until this replica holds the lease and has reached the end, or is closed. */
+  async #follow(): Promise<void> {
+    const { writer, clock, domain, observes } = this.#options;
+    const stream = logStream(domain);
+    if (this.#role === "leader") this.#role = "standby";
+    if (this.#observed.length === 0) {
+      this.#observed = observes.map((observed) => new ObservedLog(writer, clock, observed));
+    }
+    const reader = writer.openReader(stream, {
+      after: this.#fold.position,
+      onReady: () => this.#signal(),
+    });
+    try {
+      for (;;) {
+        const arrival = this.#arrival();
+        await this.#foldArrived(reader);
+        if (this.#isClosing) return;
+        if (reader.buffered > 0) continue;
+        if (!this.#isCaughtUp || this.#lease?.isHeld) {
+          const state = await this.#stateOf(stream);
+          if (this.#fold.position >= state.lastSeq) {
+            this.#isCaughtUp = true;
+            if (this.#role === "starting") this.#role = "standby";
+            if (this.#lease?.isHeld) return;
+          }
+        }
+        if (reader.buffered === 0) await arrival;
+      }
+    } finally {
+      await reader.close();
+    }
+  }
+
+  /** Resolves at the next message, lease change or close; looks again by itself after a while. */
+  #arrival(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(RETRY_MS, resolve);
+      this.#signal = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  async #foldArrived(reader: Reader): Promise<void> {
+    const messages = reader.take(FOLD_PER_TURN);
+    for (const message of messages) {
+      try {
+        for (const log of this.#observed) {
+          const seen = seenIn(message.header("Hv-Seen"), log.domain);
+          if (seen > 0) await log.foldUpTo(this.#fold, seen);
+        }
+        this.#fold.read(message);
+      } catch (error) {
+        if (error instanceof HarmovelaError) throw error;
+        throw new FoldError(logStream(this.#options.domain), message.seq, error);
+      }
+    }
+    if (messages.length > 0) {
+      await new Promise<void>((resolve) => this.#options.clock.soon(resolve));
+    }
+  }
+
+  async #stateOf(stream: string): Promise<StreamState> {
+    const state = await this.#options.writer.streamState(stream);
+    if (state !== undefined) return state;
+    throw new HarmovelaError("internal_error", `stream ${stream} is gone`, {
+      category: "internal",
+    });
+  }
+
+  /** Leads until something ends it. True when the fold still holds exactly what is stored. */
+  async #lead(): Promise<boolean> {
+    const { options } = this;
+    const { domain, instance, version, settings } = options;
+    const log = await this.#stateOf(logStream(domain));
+    const intake = await this.#stateOf(intakeStream(domain));
+    this.#assertSameStreams(log, intake);
+    const term = new Term({
+      options,
+      fold: this.#fold,
+      observed: this.#observed,
+      releases: this.#releases,
+      counters: this.#counters,
+      alarms: this.#alarms,
+      poisoned: this.#poisoned,
+      failing: this.#failing,
+      isLeaseHeld: () => this.#lease?.isHeld === true,
+    });
+    const streams = { log: log.created, intake: intake.created };
+    if (await term.open({ instance, version, settings, streams })) {
+      this.#term = term;
+      this.#role = "leader";
+      this.#counters.add("leaderships");
+      options.logger.info({ epoch: this.#fold.epoch, position: this.#fold.position }, "leading");
+      this.#onLeading();
+      if (this.#isClosing) await term.close(DRAIN_MS_MAX);
+    }
+    const end = await term.ended;
+    this.#term = undefined;
+    this.#role = "standby";
+    options.logger.info({ end }, "leadership ended");
+    return end.isFoldIntact;
+  }
+
+  get options(): HostOptions<State> {
+    return this.#options;
+  }
+
+  /** A stream that was recreated or is shorter than recorded must not be judged on (section 6). */
+  #assertSameStreams(log: StreamState, intake: StreamState): void {
+    const recorded = this.#fold.leadership?.streams as JsonObject | undefined;
+    const differences: string[] = [];
+    if (recorded !== undefined) {
+      if (recorded.log !== log.created) differences.push(`${log.name} was recreated`);
+      if (recorded.intake !== intake.created) differences.push(`${intake.name} was recreated`);
+    }
+    if (intake.lastSeq < this.#fold.intake) {
+      differences.push(`${intake.name} ends at ${intake.lastSeq}, recorded ${this.#fold.intake}`);
+    }
+    if (differences.length > 0) {
+      throw new HarmovelaError("internal_error", differences.join("; "), { category: "internal" });
+    }
+  }
+}
+
+/** The position of one domain in an `Hv-Seen` header; 0 when it is not named. */
+function seenIn(header: string, domain: string): number {
+  for (const pair of header.split(",")) {
+    if (pair.startsWith(`${domain}:`)) return Number(pair.slice(domain.length + 1));
+  }
+  return 0;
+}

@@ -1,0 +1,228 @@
+/**
+ * Judges one validated message against the state and writes what follows (architecture, section 4).
+ *
+ * J1 One intake message makes at most one entry.
+ * J2 A verdict speaks of a stored entry: it is tagged with the newest position it may rest on.
+ */
+import { HEADER, type StoredMessage } from "@harmovela/bus";
+import type { Decision, Envelope, Instant, LogEntry } from "@harmovela/envelope";
+import { deriveId } from "@harmovela/envelope";
+import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
+import { type AnswerContext, isAcknowledged, toAcknowledgement, toRejection } from "./answers.ts";
+import type { Counters } from "./counters.ts";
+import { digestOf, isSameContent } from "./duplicates.ts";
+import { type Fold, refusedId } from "./fold.ts";
+import type { LogWriter } from "./log-writer.ts";
+import type { HostOptions } from "./options.ts";
+import type { RefusalRate } from "./refusal-rate.ts";
+import type { Dropped, Refused, Valid } from "./validate.ts";
+import { sendVerdict, type VerdictSender } from "./verdicts.ts";
+
+export interface Arrived {
+  message: StoredMessage;
+  checked: Valid | Refused | Dropped;
+}
+
+export interface JudgeContext<State> {
+  options: HostOptions<State>;
+  fold: Fold<State>;
+  writer: LogWriter<State>;
+  rate: RefusalRate;
+  counters: Counters;
+  verdicts: VerdictSender;
+  stream: string;
+  /** Intake positions whose entry the decider's `evolve` could not fold: refused, or the world would stop. */
+  poisoned: ReadonlySet<number>;
+  /** The entry at a log position, when it is at hand. */
+  entryAt(seq: number): LogEntry | undefined;
+  onDecideError(error: unknown): void;
+}
+
+/** "unread": the entry that settled this id must be read first; nothing was done. */
+export function judge<State>(context: JudgeContext<State>, arrived: Arrived): "done" | "unread" {
+  const { message, checked } = arrived;
+  const { fold, counters } = context;
+  const now = Math.max(message.time, fold.at);
+  if (checked.kind === "dropped") {
+    counters.add("dropped");
+    return "done";
+  }
+  if (checked.kind === "refused") {
+    refuse(context, message, now, checked, checked.error);
+    return "done";
+  }
+  const known = fold.outcomes.get(checked.tenant, checked.envelope.id);
+  if (known !== undefined) {
+    const entry = context.entryAt(known);
+    if (entry === undefined) return "unread";
+    answerDuplicate(context, message, now, checked, entry);
+    return "done";
+  }
+  settle(context, message, now, checked, decide(context, message, now, checked));
+  return "done";
+}
+
+function decide<State>(
+  context: JudgeContext<State>,
+  message: StoredMessage,
+  now: Instant,
+  { envelope, tenant, source }: Valid,
+): Decision {
+  if (context.poisoned.has(message.seq)) {
+    return { reject: reject("internal_error", "the service failed on this envelope") };
+  }
+  const cause = `in:${message.seq}`;
+  try {
+    return context.options.decider.decide(
+      context.fold.state,
+      { envelope, tenant, source, intake: message.seq },
+      { now, deriveId: (index) => deriveId(tenant, cause, index, now) },
+    );
+  } catch (error) {
+    context.onDecideError(error);
+    return { reject: reject("internal_error", "the service failed on this envelope") };
+  }
+}
+
+function settle<State>(
+  context: JudgeContext<State>,
+  message: StoredMessage,
+  now: Instant,
+  checked: Valid,
+  decision: Decision,
+): void {
+  const { writer, counters } = context;
+  const { envelope, tenant } = checked;
+  const cause = { in: message.seq };
+  const traceparent = message.header(HEADER.traceparent);
+  if ("accept" in decision) {
+    const isAsSent = decision.accept === envelope;
+    writer.event({
+      tenant,
+      envelope: decision.accept,
+      cause,
+      at: now,
+      traceparent,
+      ...(isAsSent ? { bytes: message.data } : { digest: digestOf(envelope) }),
+    });
+    counters.add("accepted");
+    acknowledge(context, message, now, checked, writer.last, decision.verdict ?? {});
+  } else if ("begin" in decision) {
+    const digest = digestOf(envelope);
+    writer.control({ kind: "begun", plan: decision.begin, tenant, cause, at: now, digest });
+    counters.add("begun");
+    const more = { pending: true, ...decision.verdict };
+    acknowledge(context, message, now, checked, writer.last, more);
+  } else if ("reject" in decision) {
+    const refused: Refused = {
+      kind: "refused",
+      error: decision.reject,
+      tenant,
+      source: checked.source,
+      sent: envelope,
+      isOccupying: true,
+    };
+    refuse(context, message, now, refused, decision.reject, decision.as);
+  } else if ("duplicate" in decision) {
+    counters.add("duplicates");
+    const { seq, outcome } = decision.duplicate;
+    acknowledge(context, message, now, checked, seq, { duplicate: true, ...outcome });
+  } else {
+    counters.add("ignored");
+  }
+}
+
+function answerContext<State>(
+  context: JudgeContext<State>,
+  message: StoredMessage,
+  at: Instant,
+  { tenant, source }: { tenant: string; source: string },
+): AnswerContext {
+  return { service: context.options.service, tenant, source, intake: message.seq, at };
+}
+
+function acknowledge<State>(
+  context: JudgeContext<State>,
+  message: StoredMessage,
+  now: Instant,
+  checked: Valid,
+  settledBy: number,
+  more: JsonObject,
+): void {
+  if (!isAcknowledged(checked.envelope.type)) return;
+  const answer = answerContext(context, message, now, checked);
+  const cursor = `${context.stream}:${settledBy}`;
+  sendVerdict(context.verdicts, message, checked, context.writer.last, () =>
+    toAcknowledgement(answer, checked.envelope, cursor, more),
+  );
+}
+
+/** Logs a refusal, within the rate of its source, and answers it. A final one takes the id. */
+function refuse<State>(
+  context: JudgeContext<State>,
+  message: StoredMessage,
+  now: Instant,
+  refused: Refused,
+  error: ErrorPayload,
+  type?: string,
+): void {
+  const { tenant, source, sent } = refused;
+  const answer = answerContext(context, message, now, refused);
+  const rejection = toRejection(answer, sent, error, type);
+  context.counters.add("rejected");
+  if (context.rate.takes(tenant, source, now)) {
+    const isFinal = refused.isOccupying && !error.retryable && sent !== undefined;
+    context.writer.event({
+      tenant,
+      envelope: rejection,
+      cause: { in: message.seq },
+      at: now,
+      traceparent: message.header(HEADER.traceparent),
+      ...(isFinal ? { digest: digestOf(sent) } : {}),
+    });
+  }
+  sendVerdict(context.verdicts, message, refused, context.writer.last, () => rejection);
+}
+
+function answerDuplicate<State>(
+  context: JudgeContext<State>,
+  message: StoredMessage,
+  now: Instant,
+  checked: Valid,
+  entry: LogEntry,
+): void {
+  const { envelope } = checked;
+  const cursor = `${context.stream}:${entry.seq}`;
+  if (!isSameContent(envelope, entry)) {
+    const error = reject("protocol_error", "this id belongs to another envelope", {
+      duplicate_of: cursor,
+    });
+    refuse(context, message, now, { ...toRefused(checked), isOccupying: false }, error);
+    return;
+  }
+  context.counters.add("duplicates");
+  if (entry.kind === "event" && refusedId(entry.envelope) === envelope.id) {
+    const recorded: Envelope = entry.envelope;
+    sendVerdict(context.verdicts, message, checked, context.writer.last, () => recorded);
+    return;
+  }
+  const more: JsonObject = { duplicate: true };
+  if (entry.kind === "begun") more.pending = true;
+  if (entry.kind === "event" && envelope.task_id === undefined) {
+    const filled = entry.envelope.task_id;
+    if (filled !== undefined) more.task_id = filled;
+  }
+  acknowledge(context, message, now, checked, entry.seq, more);
+}
+
+function toRefused(checked: Valid): Refused {
+  const { tenant, source, envelope } = checked;
+  return {
+    kind: "refused",
+    error: reject("internal_error", ""),
+    tenant,
+    source,
+    sent: envelope,
+    isOccupying: true,
+  };
+}

@@ -1,0 +1,262 @@
+/**
+ * The leader's pen: stamps, folds and appends, with many appends in flight, and finds out what is
+ * stored when one of them fails (architecture, section 6).
+ *
+ * W1 Folded before it is published; published in the order it was folded.
+ * W2 What is not acknowledged is remembered byte for byte until it is.
+ * W3 After a failure nothing is assumed: the log is read from the last acknowledged position.
+ */
+import {
+  type Appender,
+  type AppendFailure,
+  type Bus,
+  type Clock,
+  controlSubject,
+  encodeControlBody,
+  encodeFrame,
+  HEADER,
+  type Headers,
+  logSubject,
+  NO_TENANT,
+  type StoredMessage,
+} from "@harmovela/bus";
+import {
+  type Cause,
+  type Domain,
+  type Envelope,
+  type EventEntry,
+  type HostEntry,
+  type Instant,
+  type LogEntry,
+  type Plan,
+  stampDelivery,
+} from "@harmovela/envelope";
+import { HarmovelaError, type JsonObject } from "@harmovela/failure";
+import type { Fold } from "./fold.ts";
+
+/** Room for appends of unknown fate; what recovery has to compare one by one. */
+export const IN_FLIGHT_MAX = 1_024;
+/** The stored form of one entry; an accepted envelope of 512 KiB with its stamps fits. */
+const ENTRY_BYTES_MAX = 600_000;
+
+/** The fold refused an entry that is not stored: the state is spoilt, the log is not. */
+export class EvolveError extends Error {
+  override name = "EvolveError";
+  /** The obligation whose entry it was; undefined for an entry caused by an intake message. */
+  readonly obligation: string | undefined;
+  constructor(entry: LogEntry, cause: unknown) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    if ("owed" in entry.cause && entry.kind === "event") this.obligation = entry.envelope.id;
+    if ("owed" in entry.cause && entry.kind === "begun") this.obligation = entry.plan.id;
+  }
+}
+
+/** A derived entry that can never be stored. */
+export class UnappendableError extends Error {
+  override name = "UnappendableError";
+}
+
+interface InFlight {
+  entry: LogEntry;
+  subject: string;
+  headers: Headers;
+  data: Uint8Array;
+}
+
+export interface EventDraft {
+  tenant: string;
+  envelope: Envelope;
+  /** The bytes as they arrived, when the envelope is logged as it was sent. */
+  bytes?: Uint8Array;
+  cause: Cause;
+  at: Instant;
+  digest?: string;
+  traceparent?: string;
+}
+
+/** A control entry without its frame. */
+export type ControlDraft =
+  | { kind: "begun"; plan: Plan }
+  | { kind: "obligation_failed"; id: string; reason: string }
+  | { kind: HostEntry["kind"]; body: JsonObject };
+
+export interface LogWriterOptions<State> {
+  bus: Bus;
+  clock: Clock;
+  stream: string;
+  domain: Domain;
+  fold: Fold<State>;
+  onAcked(acked: number): void;
+  /** An append failed; nothing can be written until `reconcile` says that the state stands. */
+  onFailure(failure: AppendFailure): void;
+}
+
+const encoder = new TextEncoder();
+
+export class LogWriter<State> {
+  readonly #options: LogWriterOptions<State>;
+  #appender: Appender;
+  #inFlight: InFlight[] = [];
+  #acked: number;
+  /** Leadership under which entries are written; set by the `epoch` entry. */
+  #epoch = 0;
+
+  constructor(options: LogWriterOptions<State>) {
+    this.#options = options;
+    this.#acked = options.fold.position;
+    this.#appender = this.#openAppender(options.fold.position);
+  }
+
+  #openAppender(last: number): Appender {
+    const { bus, stream, onFailure } = this.#options;
+    return bus.openAppender({
+      stream,
+      last,
+      maxInFlight: IN_FLIGHT_MAX,
+      onAcked: (acked) => this.#onAcked(acked),
+      onFailure,
+    });
+  }
+
+  #onAcked(acked: number): void {
+    this.#acked = acked;
+    let done = 0;
+    while (done < this.#inFlight.length && (this.#inFlight[done]?.entry.seq ?? 0) <= acked)
+      done += 1;
+    if (done > 0) this.#inFlight.splice(0, done);
+    this.#options.onAcked(acked);
+  }
+
+  /** Position of the newest entry, stored or not. */
+  get last(): number {
+    return this.#appender.last;
+  }
+
+  get acked(): number {
+    return this.#acked;
+  }
+
+  /** How many entries can be written now. */
+  get room(): number {
+    return this.#appender.isDead ? 0 : IN_FLIGHT_MAX - this.#appender.inFlight;
+  }
+
+  get isIdle(): boolean {
+    return this.#inFlight.length === 0;
+  }
+
+  /** An entry that is written and not acknowledged yet. */
+  unacked(seq: number): LogEntry | undefined {
+    const first = this.#inFlight[0]?.entry.seq;
+    return first === undefined ? undefined : this.#inFlight[seq - first]?.entry;
+  }
+
+  /** Writes an event. Throws UnappendableError and EvolveError; then nothing was published. */
+  event(draft: EventDraft): EventEntry {
+    const { stream, domain, fold } = this.#options;
+    const { tenant, envelope } = draft;
+    const seq = this.#appender.last + 1;
+    const cursor = `${stream}:${seq}`;
+    const sequence = fold.nextSequence(tenant);
+    const data =
+      draft.bytes === undefined
+        ? encoder.encode(
+            JSON.stringify({ ...envelope, delivery: { ...envelope.delivery, cursor, sequence } }),
+          )
+        : stampDelivery(draft.bytes, envelope, cursor, sequence);
+    const entry: EventEntry = { ...this.#frame(draft, seq, tenant), kind: "event", envelope };
+    const { source, target, type } = envelope;
+    const subject = logSubject({ tenant, domain, source, target, type });
+    this.#write(entry, subject, data, draft.traceparent);
+    return entry;
+  }
+
+  /** Writes a control entry; observers do not see it. */
+  control(
+    draft: ControlDraft & { tenant?: string; cause: Cause; at: Instant; digest?: string },
+  ): LogEntry {
+    const { tenant = NO_TENANT, cause: _cause, at: _at, digest: _digest, ...body } = draft;
+    const seq = this.#appender.last + 1;
+    if (body.kind === "epoch") {
+      this.#epoch = seq;
+      body.body = { ...body.body, epoch: seq };
+    }
+    const entry: LogEntry = { ...this.#frame(draft, seq, tenant), ...body };
+    this.#write(
+      entry,
+      controlSubject(tenant === NO_TENANT ? undefined : tenant, this.#options.domain, entry.kind),
+      encodeControlBody(entry as Exclude<LogEntry, { kind: "event" }>),
+    );
+    return entry;
+  }
+
+  #frame(
+    draft: { cause: Cause; at: Instant; digest?: string },
+    seq: number,
+    tenant: string,
+  ): Omit<EventEntry, "kind" | "envelope"> {
+    const { cause, at, digest } = draft;
+    const seen = { ...this.#options.fold.seen };
+    const frame = { seq, tenant, cause, at, epoch: this.#epoch, seen };
+    return digest === undefined ? frame : { ...frame, digest };
+  }
+
+  /** W1, W2. */
+  #write(entry: LogEntry, subject: string, data: Uint8Array, traceparent = ""): void {
+    if (data.length > ENTRY_BYTES_MAX) {
+      throw new UnappendableError(`an entry of ${data.length} bytes exceeds ${ENTRY_BYTES_MAX}`);
+    }
+    const headers = encodeFrame(entry);
+    if (traceparent !== "") headers[HEADER.traceparent] = traceparent;
+    try {
+      this.#options.fold.apply(entry);
+    } catch (cause) {
+      throw new EvolveError(entry, cause);
+    }
+    this.#inFlight.push({ entry, subject, headers, data });
+    this.#appender.append(subject, headers, data);
+  }
+
+  /**
+   * W3: reads the log where appends are of unknown fate. True: it holds exactly what was folded, the
+   * rest was sent again, and writing may go on. False: somebody else wrote; the fold must be rebuilt.
+   */
+  async reconcile(): Promise<boolean> {
+    const { bus, stream } = this.#options;
+    await this.#appender.close();
+    const pending = [...this.#inFlight];
+    let last = this.#acked;
+    for (const written of pending) {
+      const stored = await bus.read(stream, written.entry.seq);
+      if (stored === undefined) break;
+      if (!isSame(stored, written)) return false;
+      last = written.entry.seq;
+    }
+    const state = await bus.streamState(stream);
+    if (state === undefined || state.lastSeq < last) {
+      throw new HarmovelaError("internal_error", `${stream} is shorter than what it acknowledged`);
+    }
+    if (state.lastSeq > last) return false;
+    const lost = pending.filter((written) => written.entry.seq > last);
+    this.#appender = this.#openAppender(last);
+    this.#inFlight = lost;
+    if (last > this.#acked) {
+      this.#acked = last;
+      this.#options.onAcked(last);
+    }
+    for (const { subject, headers, data } of lost) this.#appender.append(subject, headers, data);
+    return true;
+  }
+
+  async close(): Promise<void> {
+    await this.#appender.close();
+  }
+}
+
+function isSame(stored: StoredMessage, written: InFlight): boolean {
+  return (
+    stored.subject === written.subject &&
+    Buffer.compare(stored.data, written.data) === 0 &&
+    Object.entries(written.headers).every(([name, value]) => stored.header(name) === value)
+  );
+}

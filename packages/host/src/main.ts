@@ -1,0 +1,126 @@
+/** A service as a process of its own: configuration from the environment, health, signals, exit code. */
+import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import type { BusAuth } from "@harmovela/bus";
+import pino from "pino";
+import { openService, type RunningService, type ServiceDefinition } from "./service.ts";
+
+/** Every problem of the configuration at once. */
+export class ConfigError extends Error {
+  override name = "ConfigError";
+}
+
+export interface ProcessConfig {
+  servers: string[];
+  logLevel: string;
+  replicas: number;
+  /** Port of `/healthz` on 127.0.0.1 or `HARMOVELA_HEALTH_HOST`; undefined: none. */
+  health: { host: string; port: number } | undefined;
+  writerAuth: BusAuth | undefined;
+  answererAuth: BusAuth | undefined;
+}
+
+/** Reads `HARMOVELA_*` (README, operating); throws a ConfigError that lists every problem. */
+export function readConfig(env: Record<string, string | undefined>): ProcessConfig {
+  const problems: string[] = [];
+  const whole = (name: string, fallback: number, max: number): number => {
+    const text = env[name];
+    if (text === undefined || text === "") return fallback;
+    const value = Number(text);
+    if (!Number.isInteger(value) || value < 0 || value > max) {
+      problems.push(`${name} must be a whole number from 0 to ${max}`);
+    }
+    return value;
+  };
+  const creds = (name: string): BusAuth | undefined => {
+    const path = env[name];
+    if (path === undefined || path === "") return undefined;
+    try {
+      readFileSync(path);
+    } catch {
+      problems.push(`${name}: the file cannot be read`);
+    }
+    return { creds: () => readFileSync(path) };
+  };
+  const port = whole("HARMOVELA_HEALTH_PORT", 0, 65_535);
+  const replicas = whole("HARMOVELA_REPLICAS", 1, 5);
+  const writerAuth = creds("HARMOVELA_CREDS_WRITER");
+  const config: ProcessConfig = {
+    servers: (env.HARMOVELA_SERVERS ?? "nats://127.0.0.1:4222").split(",").map((s) => s.trim()),
+    logLevel: env.HARMOVELA_LOG_LEVEL ?? "info",
+    replicas,
+    health: port === 0 ? undefined : { host: env.HARMOVELA_HEALTH_HOST ?? "127.0.0.1", port },
+    writerAuth,
+    answererAuth: creds("HARMOVELA_CREDS_ANSWERER") ?? writerAuth,
+  };
+  if (!Object.hasOwn(pino.levels.values, config.logLevel)) {
+    problems.push(
+      `HARMOVELA_LOG_LEVEL must be one of ${Object.keys(pino.levels.values).join(", ")}`,
+    );
+  }
+  if (problems.length > 0) throw new ConfigError(problems.join("; "));
+  return config;
+}
+
+/**
+ * Runs the service until SIGINT or SIGTERM (then drains; exit code 0) or until it must stop by itself
+ * (exit code 1). A second signal exits at once.
+ */
+export async function runProcess<State>(
+  definition: ServiceDefinition<State>,
+  version: string,
+): Promise<void> {
+  let config: ProcessConfig;
+  try {
+    config = readConfig(process.env);
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    process.stderr.write(`${error.message}\n`);
+    process.exitCode = 2;
+    return;
+  }
+  const logger = pino({ level: config.logLevel, base: { service: definition.service } });
+  const service = await openService(definition, {
+    servers: config.servers,
+    version,
+    logger,
+    replicas: config.replicas,
+    waitOnFirstConnect: true,
+    ...(config.writerAuth === undefined ? {} : { writerAuth: config.writerAuth }),
+    ...(config.answererAuth === undefined ? {} : { answererAuth: config.answererAuth }),
+  });
+  const health = config.health === undefined ? undefined : serveHealth(service, config.health);
+  let isStopping = false;
+  const onSignal = (signal: string): void => {
+    if (isStopping) process.exit(130);
+    isStopping = true;
+    logger.info({ signal }, "stopping");
+    service.close().then(
+      () => health?.close(),
+      (error: unknown) => {
+        logger.error({ err: error }, "stopping failed");
+        process.exitCode = 1;
+      },
+    );
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  try {
+    await service.host.done;
+  } catch {
+    process.exitCode = 1;
+    await service.close();
+  }
+  health?.close();
+}
+
+/** `/healthz`: 200 when the service is ready, 503 with the same body when it is not. */
+function serveHealth(service: RunningService, address: { host: string; port: number }): Server {
+  const server = createServer((_request, response) => {
+    const status = service.host.status();
+    response.writeHead(status.isReady ? 200 : 503, { "content-type": "application/json" });
+    response.end(JSON.stringify(status));
+  });
+  server.listen(address.port, address.host);
+  return server;
+}

@@ -1,0 +1,96 @@
+/** Reads another domain's log and hands out its entries exactly up to a position (fold rule F3). */
+import {
+  type Bus,
+  type Clock,
+  decodeEntry,
+  logStream,
+  type Reader,
+  type StoredMessage,
+} from "@harmovela/bus";
+import type { Domain, LogEntry } from "@harmovela/envelope";
+import { HarmovelaError } from "@harmovela/failure";
+import type { Fold } from "./fold.ts";
+
+/** How long one batch waits for an observed log before it is refused as retryable. */
+const CATCH_UP_MS_MAX = 5_000;
+
+export class ObservedLog<State> {
+  readonly domain: Domain;
+  readonly #reader: Reader;
+  readonly #bus: Bus;
+  readonly #clock: Clock;
+  readonly #stream: string;
+  /** The domain's intake is settled up to here. */
+  intake = 0;
+  #epoch = 0;
+  #ahead: StoredMessage[] = [];
+  #onArrival: (() => void) | undefined;
+
+  constructor(bus: Bus, clock: Clock, domain: Domain) {
+    this.domain = domain;
+    this.#bus = bus;
+    this.#clock = clock;
+    this.#stream = logStream(domain);
+    this.#reader = bus.openReader(this.#stream, {
+      after: 0,
+      onReady: () => this.#onArrival?.(),
+    });
+  }
+
+  /** Folds everything that is stored now; what was acknowledged before is known after. */
+  async catchUp(fold: Fold<State>): Promise<void> {
+    const state = await this.#bus.streamState(this.#stream);
+    await this.foldUpTo(fold, state?.lastSeq ?? 0);
+  }
+
+  /** Folds exactly up to `seq`. Throws a dependency error when it does not arrive in time. */
+  async foldUpTo(fold: Fold<State>, seq: number): Promise<void> {
+    const until = this.#clock.monotonic() + CATCH_UP_MS_MAX;
+    while ((fold.seen[this.domain] ?? 0) < seq) {
+      this.#foldArrived(fold, seq);
+      if ((fold.seen[this.domain] ?? 0) >= seq) return;
+      if (this.#clock.monotonic() >= until) {
+        throw new HarmovelaError(
+          "internal_error",
+          `the log of ${this.domain} did not arrive up to ${seq} in time`,
+          { category: "dependency" },
+        );
+      }
+      await this.#arrival(until - this.#clock.monotonic());
+    }
+  }
+
+  #foldArrived(fold: Fold<State>, upTo: number): void {
+    for (;;) {
+      if (this.#ahead.length === 0) this.#ahead = this.#reader.take(1_000);
+      const next = this.#ahead[0];
+      if (next === undefined || next.seq > upTo) return;
+      this.#ahead.shift();
+      const entry = decodeEntry(next);
+      if (entry !== undefined && this.#isOurs(entry)) {
+        fold.observe(this.domain, entry);
+        if ("in" in entry.cause) this.intake = Math.max(this.intake, entry.cause.in);
+      }
+      fold.seen[this.domain] = next.seq;
+    }
+  }
+
+  #isOurs(entry: LogEntry): boolean {
+    if (entry.kind === "epoch" && entry.epoch === entry.seq) this.#epoch = entry.epoch;
+    return entry.epoch === this.#epoch && this.#epoch > 0;
+  }
+
+  #arrival(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#clock.after(ms, resolve);
+      this.#onArrival = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#reader.close();
+  }
+}

@@ -1,0 +1,47 @@
+import type { Bus, Clock } from "@harmovela/bus";
+import type { Decider, Domain, Envelope, Instant } from "@harmovela/envelope";
+import type { JsonObject, JsonValue } from "@harmovela/failure";
+import type { Logger } from "pino";
+
+/** What a read may use besides the state. */
+export interface ReadContext {
+  tenant: string;
+  /** Who asks, as the subject says. */
+  source: string;
+  now: Instant;
+  /** The envelope at a position of the own log; undefined when there is none. */
+  event(seq: number): Promise<Envelope | undefined>;
+}
+
+/** Answers a question about the state; throws a HarmovelaError for a bad question. */
+export type ReadHandler<State> = (
+  state: State,
+  params: JsonObject,
+  context: ReadContext,
+) => JsonValue | Promise<JsonValue>;
+
+export interface HostOptions<State> {
+  domain: Domain;
+  /** `service:<name>`, the source of what the service says. */
+  service: string;
+  version: string;
+  /** Names this process among its replicas. */
+  instance: string;
+  decider: Decider<State>;
+  /** Every setting that `evolve` or `owed` reads; recorded in each `epoch` entry. */
+  settings: JsonObject;
+  /** Domains whose logs the decider folds too. */
+  observes: readonly Domain[];
+  reads: Readonly<Record<string, ReadHandler<State>>>;
+  /** Writes to its own log, control subjects and intakes; answers nothing (architecture, section 3). */
+  writer: Bus;
+  /** Serves reads and verdicts; publishes to inboxes only. */
+  answerer: Bus;
+  clock: Clock;
+  logger: Logger;
+  replicas: number;
+  /** Where a reply may go: `_INBOX.` with authentication off, else `_INBOX.<tenant>.<source>.`. */
+  replyPrefix(tenant: string, source: string): string;
+  /** A leader that stops renewing is replaced after this long. */
+  leaseTtlMs: number;
+}

@@ -1,0 +1,100 @@
+/** From a decider's definition to a running service: two connections and a host (architecture, section 3). */
+
+import { randomUUID } from "node:crypto";
+import { type BusAuth, connectBus, encodeToken, systemClock } from "@harmovela/bus";
+import type { Decider, Domain } from "@harmovela/envelope";
+import type { JsonObject } from "@harmovela/failure";
+import type { Logger } from "pino";
+import { type Host, openHost } from "./host.ts";
+import type { ReadHandler } from "./options.ts";
+
+/** What a service is, wherever it runs. */
+export interface ServiceDefinition<State> {
+  domain: Domain;
+  /** `service:<name>`. */
+  service: string;
+  decider: Decider<State>;
+  /** Every setting that `evolve` or `owed` reads. */
+  settings: JsonObject;
+  observes: readonly Domain[];
+  reads: Readonly<Record<string, ReadHandler<State>>>;
+}
+
+/** Where it runs. */
+export interface ServiceConfig {
+  servers: string | string[];
+  version: string;
+  logger: Logger;
+  /** Credentials of the connection that appends; none: authentication is off. */
+  writerAuth?: BusAuth;
+  /** Credentials of the connection that answers; default the writer's. */
+  answererAuth?: BusAuth;
+  /** Default 1. */
+  replicas?: number;
+  /** Default 3,000: a standby writes within five seconds of a kill. */
+  leaseTtlMs?: number;
+  /** Keep trying until a server is there. Default false. */
+  waitOnFirstConnect?: boolean;
+}
+
+const LEASE_TTL_MS = 3_000;
+
+export interface RunningService {
+  host: Host;
+  /** Drains the host and closes both connections. */
+  close(): Promise<void>;
+}
+
+/** Connects and starts; throws a typed error when the server or its streams are not as needed. */
+export async function openService<State>(
+  definition: ServiceDefinition<State>,
+  config: ServiceConfig,
+): Promise<RunningService> {
+  const name = definition.service.replace("service:", "");
+  const instance = randomUUID();
+  const { servers, waitOnFirstConnect = false, writerAuth, answererAuth = writerAuth } = config;
+  const writer = await connectBus({
+    servers,
+    waitOnFirstConnect,
+    name: `${name} writer`,
+    ...(writerAuth === undefined ? {} : { auth: writerAuth }),
+  });
+  try {
+    const answerer = await connectBus({
+      servers,
+      waitOnFirstConnect,
+      name: `${name} answerer`,
+      ...(answererAuth === undefined ? {} : { auth: answererAuth }),
+    });
+    try {
+      const isAuthenticated = writerAuth !== undefined;
+      const host = await openHost({
+        ...definition,
+        version: config.version,
+        instance,
+        writer,
+        answerer,
+        clock: systemClock,
+        logger: config.logger.child({ domain: definition.domain, instance }),
+        replicas: config.replicas ?? 1,
+        leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
+        replyPrefix: isAuthenticated
+          ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
+          : () => "_INBOX.",
+      });
+      return {
+        host,
+        close: async () => {
+          await host.close();
+          await Promise.all([writer.close(), answerer.close()]);
+        },
+      };
+    } catch (error) {
+      await answerer.close();
+      throw error;
+    }
+  } catch (error) {
+    await writer.close();
+    throw error;
+  }
+}

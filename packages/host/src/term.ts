@@ -1,0 +1,500 @@
+/**
+ * One leadership: from the acknowledged `epoch` entry until the lease, the log or the process ends it.
+ *
+ * T1 Messages are judged in intake order; before one is judged, every timer due at or before its
+ *    store time has been written (architecture, section 5).
+ * T2 A timer due while the intake is silent is written only after the intake was seen to hold
+ *    nothing that was stored before.
+ * T3 One turn: due timers, at most 64 steps of plans, at most 256 messages (section 2, fairness).
+ */
+import {
+  type AppendFailure,
+  decodeEntry,
+  intakeStream,
+  logStream,
+  type Reader,
+  type StoredMessage,
+} from "@harmovela/bus";
+import type { Instant, LogEntry } from "@harmovela/envelope";
+import { HarmovelaError } from "@harmovela/failure";
+import type { Alarms } from "./alarms.ts";
+import { BrokerTime } from "./broker-time.ts";
+import type { Counters } from "./counters.ts";
+import type { Fold } from "./fold.ts";
+import { type Arrived, type JudgeContext, judge } from "./judge.ts";
+import { EvolveError, LogWriter } from "./log-writer.ts";
+import { Obligations } from "./obligations.ts";
+import type { ObservedLog } from "./observed-log.ts";
+import type { HostOptions } from "./options.ts";
+import { RefusalRate } from "./refusal-rate.ts";
+import type { Releases } from "./releases.ts";
+import { Requests } from "./requests.ts";
+import { validate } from "./validate.ts";
+
+const STEPS_PER_TURN = 64;
+const MESSAGES_PER_TURN = 256;
+/** Messages that leave no entry (duplicates, refusals beyond the rate) are re-judged after a restart: at most so many, … */
+const UNLOGGED_MAX = 1_000;
+/** … or for so long. */
+const UNLOGGED_MS_MAX = 60_000;
+const REFUSED_ENTRY_EVERY_MS = 1_000;
+/** A single wait; longer ones are made of several (timers beyond 2^31-1 ms fire at once). */
+const WAIT_MS_MAX = 3_600_000;
+/** While the log refuses appends (full, no leader): first and longest pause between two tries. */
+const RETRY_MS_MIN = 50;
+const RETRY_MS_MAX = 2_000;
+
+/** Why a leadership ended, and whether the fold still holds exactly what is stored. */
+export interface TermEnd {
+  reason: "lease_lost" | "displaced" | "evolve_failed" | "closed";
+  isFoldIntact: boolean;
+}
+
+export interface TermContext<State> {
+  options: HostOptions<State>;
+  fold: Fold<State>;
+  observed: readonly ObservedLog<State>[];
+  releases: Releases;
+  counters: Counters;
+  alarms: Alarms;
+  /** Causes whose entry `evolve` could not fold; shared by all terms of a process. */
+  poisoned: Set<number>;
+  failing: Set<string>;
+  isLeaseHeld(): boolean;
+}
+
+export class Term<State> {
+  readonly #context: TermContext<State>;
+  readonly #writer: LogWriter<State>;
+  readonly #time: BrokerTime;
+  readonly #rate = new RefusalRate();
+  readonly #requests: Requests;
+  readonly #obligations: Obligations<State>;
+  readonly #judging: JudgeContext<State>;
+  readonly #read = new Map<number, LogEntry>();
+  readonly #ended: Promise<TermEnd>;
+  #end: (end: TermEnd) => void = () => {};
+  #fatal: (error: unknown) => void = () => {};
+  #state: "opening" | "open" | "recovering" | "closing" | "ended" = "opening";
+  #reader: Reader | undefined;
+  #waiting: Arrived[] = [];
+  /** Last intake position that was judged, logged or not. */
+  #judged = 0;
+  #unloggedSince: number | undefined;
+  #refusedAt = 0;
+  #isTurning = false;
+  #isScheduled = false;
+  #cancelWait: () => void = () => {};
+  #onFirstAck: (() => void) | undefined;
+  #onIdle: (() => void) | undefined;
+
+  constructor(context: TermContext<State>) {
+    const { options, fold, counters, alarms, releases } = context;
+    this.#context = context;
+    this.#time = new BrokerTime(options.clock);
+    this.#ended = new Promise((resolve, fail) => {
+      this.#end = resolve;
+      this.#fatal = fail;
+    });
+    this.#ended.catch(() => {
+      // Whoever awaits `ended` handles it; nobody may be waiting yet.
+    });
+    const stream = logStream(options.domain);
+    this.#writer = new LogWriter({
+      bus: options.writer,
+      clock: options.clock,
+      stream,
+      domain: options.domain,
+      fold,
+      onAcked: (acked) => this.#onAcked(acked),
+      onFailure: (failure) => void this.#recover(failure).catch((error) => this.#stop(error)),
+    });
+    this.#requests = new Requests(options.writer, counters, alarms, () => this.wake());
+    this.#obligations = new Obligations({
+      options,
+      fold,
+      writer: this.#writer,
+      requests: this.#requests,
+      counters,
+      alarms,
+      failing: context.failing,
+    });
+    this.#judging = {
+      options,
+      fold,
+      writer: this.#writer,
+      rate: this.#rate,
+      counters,
+      verdicts: {
+        answerer: options.answerer,
+        releases,
+        counters,
+        replyPrefix: options.replyPrefix,
+      },
+      stream,
+      poisoned: context.poisoned,
+      entryAt: (seq) => this.#writer.unacked(seq) ?? this.#read.get(seq),
+      onDecideError: (error) =>
+        alarms.raise(`decide failed: ${error instanceof Error ? error.message : error}`),
+    };
+  }
+
+  /** Resolves with how it ended; rejects when the service must stop. */
+  get ended(): Promise<TermEnd> {
+    return this.#ended;
+  }
+
+  get isOpen(): boolean {
+    return this.#state === "open" || this.#state === "recovering";
+  }
+
+  get acked(): number {
+    return this.#writer.acked;
+  }
+
+  /** The newest folded position; answers that rest on it wait until it is stored. */
+  get last(): number {
+    return this.#writer.last;
+  }
+
+  get judged(): number {
+    return this.#judged;
+  }
+
+  /** Everything that arrived is judged and stored, and nothing is due now. */
+  get isSettled(): boolean {
+    const owed = this.#obligations.next(this.#time.now());
+    return (
+      this.#state === "open" &&
+      this.#waiting.length === 0 &&
+      this.#reader?.buffered === 0 &&
+      this.#writer.isIdle &&
+      (owed === undefined || "wakeAt" in owed)
+    );
+  }
+
+  now(): Instant {
+    return Math.max(this.#time.now(), this.#context.fold.at);
+  }
+
+  /** Appends `epoch` and waits for it; until it is stored nothing is judged (section 6). */
+  async open(body: Record<string, string | number | object>): Promise<boolean> {
+    const { fold, options } = this.#context;
+    const acked = new Promise<void>((resolve) => {
+      this.#onFirstAck = resolve;
+    });
+    this.#writer.control({
+      kind: "epoch",
+      body: body as never,
+      cause: { in: fold.intake },
+      at: fold.at,
+    });
+    await Promise.race([acked, this.#ended]);
+    if (this.#state !== "opening") return false;
+    const entry = await options.writer.read(logStream(options.domain), this.#writer.last);
+    if (entry !== undefined) this.#time.observe(entry.time);
+    this.#judged = fold.intake;
+    this.#reader = options.writer.openReader(intakeStream(options.domain), {
+      after: fold.intake,
+      onReady: () => this.wake(),
+    });
+    this.#state = "open";
+    this.wake();
+    return true;
+  }
+
+  /** Something may have changed: look soon. */
+  wake(): void {
+    if (this.#isScheduled || this.#state !== "open") return;
+    this.#isScheduled = true;
+    this.#context.options.clock.soon(() => {
+      this.#isScheduled = false;
+      if (this.#isTurning || this.#state !== "open") return;
+      this.#isTurning = true;
+      this.#turn().then(
+        () => this.#afterTurn(),
+        (error) => this.#onTurnError(error),
+      );
+    });
+  }
+
+  #onTurnError(error: unknown): void {
+    this.#isTurning = false;
+    if (this.#state !== "open") return;
+    if (error instanceof HarmovelaError && error.category === "dependency") {
+      this.#context.alarms.raise(`turn failed: ${error.message}`);
+      this.#wait(RETRY_MS_MAX / 4);
+    } else if (!(error instanceof EvolveError)) {
+      this.#stop(error);
+    }
+  }
+
+  async #turn(): Promise<void> {
+    const isBehind = await this.#workOffIdleTimers();
+    if (this.#state !== "open") return;
+    this.#guardEvolve(undefined, () => this.#obligations.workOffSteps(STEPS_PER_TURN));
+    if (this.#state !== "open") return;
+    await this.#judgeBatch();
+    if (this.#state !== "open" || isBehind) return;
+    this.#keepPosition();
+  }
+
+  /** T2. True when something stored before the due time is still to come. */
+  async #workOffIdleTimers(): Promise<boolean> {
+    const { options } = this.#context;
+    const reader = this.#reader;
+    if (reader === undefined || this.#waiting.length > 0 || reader.buffered > 0) return true;
+    const now = this.#time.now();
+    const owed = this.#obligations.next(now);
+    if (owed === undefined || !("urgency" in owed) || owed.urgency !== "timer") return false;
+    const state = await options.writer.streamState(intakeStream(options.domain));
+    if (this.#state !== "open") return true;
+    if (state === undefined) throw new HarmovelaError("internal_error", "the intake is gone");
+    const isDrained = state.lastSeq <= this.#judged || state.messages === 0;
+    if (!isDrained || this.#waiting.length > 0 || reader.buffered > 0) return true;
+    this.#guardEvolve(undefined, () => this.#obligations.workOffTimers(now));
+    return false;
+  }
+
+  /** T1, T3. */
+  async #judgeBatch(): Promise<void> {
+    const reader = this.#reader;
+    if (reader === undefined) return;
+    const { domain } = this.#context.options;
+    const room = Math.min(MESSAGES_PER_TURN, this.#writer.room);
+    if (this.#waiting.length < room) {
+      const taken = reader.take(room - this.#waiting.length);
+      for (const message of taken) {
+        this.#waiting.push({ message, checked: validate(message, domain) });
+      }
+    }
+    if (this.#waiting.length === 0) return;
+    if (!(await this.#catchUpObserved())) return;
+    await this.#readOutcomes();
+    if (this.#state !== "open") return;
+    let done = 0;
+    for (const arrived of this.#waiting) {
+      if (done >= MESSAGES_PER_TURN || !this.#judgeOne(arrived)) break;
+      done += 1;
+    }
+    this.#waiting.splice(0, done);
+    if (this.#writer.isIdle) this.#read.clear();
+  }
+
+  /** False when it must wait for room, for a read, or when the term is over. */
+  #judgeOne(arrived: Arrived): boolean {
+    const { message } = arrived;
+    let isDone = false;
+    const isFine = this.#guardEvolve(message.seq, () => {
+      this.#time.observe(message.time);
+      if (message.seq > this.#judged + 1) this.#recordGap(message);
+      if (!this.#obligations.workOffTimers(message.time)) return;
+      if (this.#writer.room < 2) return;
+      isDone = judge(this.#judging, arrived) === "done";
+    });
+    if (!isFine || !isDone) return false;
+    this.#judged = message.seq;
+    return true;
+  }
+
+  /** Runs a piece of a turn; an entry that cannot be folded is refused from now on and the fold rebuilt. */
+  #guardEvolve(intake: number | undefined, work: () => void): boolean {
+    try {
+      work();
+      return true;
+    } catch (error) {
+      if (!(error instanceof EvolveError)) throw error;
+      this.#context.alarms.raise(`evolve failed: ${error.message}`, { intake });
+      if (error.obligation !== undefined) this.#context.failing.add(error.obligation);
+      else if (intake !== undefined) this.#context.poisoned.add(intake);
+      this.#finish({ reason: "evolve_failed", isFoldIntact: false });
+      return false;
+    }
+  }
+
+  #recordGap(message: StoredMessage): void {
+    const { counters, alarms, fold } = this.#context;
+    const from = this.#judged + 1;
+    const to = message.seq - 1;
+    counters.add("intake_gaps");
+    alarms.raise(`the intake lost the messages ${from} to ${to}`);
+    this.#writer.control({
+      kind: "intake_gap",
+      body: { from, to },
+      cause: { in: to },
+      at: Math.max(fold.at, message.time),
+    });
+    this.#judged = to;
+  }
+
+  /** What was acknowledged anywhere before these messages were stored is known before they are judged. */
+  async #catchUpObserved(): Promise<boolean> {
+    const { observed, fold } = this.#context;
+    for (const log of observed) {
+      await log.catchUp(fold);
+      this.#requests.targetJudged(log.domain, log.intake);
+    }
+    return this.#state === "open";
+  }
+
+  /** Entries that settled an id which now comes again, so that the outcome can be repeated. */
+  async #readOutcomes(): Promise<void> {
+    const { fold, options } = this.#context;
+    const missing = new Set<number>();
+    for (const { checked } of this.#waiting) {
+      if (checked.kind !== "valid") continue;
+      const seq = fold.outcomes.get(checked.tenant, checked.envelope.id);
+      if (seq !== undefined && this.#judging.entryAt(seq) === undefined) missing.add(seq);
+    }
+    await Promise.all(
+      [...missing].map(async (seq) => {
+        const stored = await options.writer.read(logStream(options.domain), seq);
+        const entry = stored === undefined ? undefined : decodeEntry(stored);
+        if (entry === undefined) throw new HarmovelaError("internal_error", `no entry at ${seq}`);
+        this.#read.set(seq, entry);
+      }),
+    );
+  }
+
+  /** A restart must not have to judge too much again (section 6). */
+  #keepPosition(): void {
+    const { fold, options } = this.#context;
+    const now = options.clock.monotonic();
+    if (this.#rate.uncounted > 0 && now - this.#refusedAt >= REFUSED_ENTRY_EVERY_MS) {
+      this.#refusedAt = now;
+      this.#writer.control({
+        kind: "refused",
+        body: this.#rate.drain(),
+        cause: { in: this.#judged },
+        at: fold.at,
+      });
+    }
+    const unlogged = this.#judged - fold.intake;
+    if (unlogged <= 0) {
+      this.#unloggedSince = undefined;
+      return;
+    }
+    this.#unloggedSince ??= now;
+    if (unlogged >= UNLOGGED_MAX || now - this.#unloggedSince >= UNLOGGED_MS_MAX) {
+      this.#writer.control({
+        kind: "position",
+        body: { intake: this.#judged },
+        cause: { in: this.#judged },
+        at: fold.at,
+      });
+      this.#unloggedSince = undefined;
+    }
+  }
+
+  /** Looks again at once when there is work and room, else at the next due time. */
+  #afterTurn(): void {
+    this.#isTurning = false;
+    if (this.#state !== "open") return;
+    if (this.#writer.room < 2) return;
+    const hasInput = this.#waiting.length > 0 || (this.#reader?.buffered ?? 0) > 0;
+    const now = this.#time.now();
+    const owed = this.#obligations.next(now);
+    if (hasInput || (owed !== undefined && "urgency" in owed && owed.urgency === "step")) {
+      this.wake();
+      return;
+    }
+    const waits = [WAIT_MS_MAX];
+    if (this.#obligations.pauseMs > 0) waits.push(this.#obligations.pauseMs);
+    if (this.#rate.uncounted > 0) waits.push(REFUSED_ENTRY_EVERY_MS);
+    if (this.#unloggedSince !== undefined) waits.push(UNLOGGED_MS_MAX);
+    if (owed !== undefined && "wakeAt" in owed) waits.push(Math.max(1, owed.wakeAt - now));
+    else if (owed !== undefined && "urgency" in owed) waits.push(1);
+    this.#wait(Math.min(...waits));
+  }
+
+  #wait(ms: number): void {
+    this.#cancelWait();
+    this.#cancelWait = this.#context.options.clock.after(ms, () => this.wake());
+  }
+
+  #onAcked(acked: number): void {
+    this.#onFirstAck?.();
+    this.#onFirstAck = undefined;
+    this.#context.releases.releaseUpTo(acked);
+    if (this.#writer.isIdle) this.#onIdle?.();
+    this.wake();
+  }
+
+  /** An append failed: nothing is assumed; the log says what is stored (section 6). */
+  async #recover(failure: AppendFailure): Promise<void> {
+    if (this.#state === "ended" || this.#state === "recovering") return;
+    const before = this.#state;
+    this.#state = "recovering";
+    const { counters, options, alarms, isLeaseHeld } = this.#context;
+    counters.add("recoveries");
+    options.logger.warn({ failure }, "append failed; reading the log");
+    if (failure.reason === "refused") alarms.raise(`the log refuses appends: ${failure.message}`);
+    let pause = failure.reason === "refused" ? RETRY_MS_MIN * 4 : 0;
+    for (;;) {
+      if (pause > 0) await new Promise<void>((resolve) => options.clock.after(pause, resolve));
+      if (!isLeaseHeld()) {
+        this.#finish({ reason: "lease_lost", isFoldIntact: false });
+        return;
+      }
+      try {
+        if (await this.#writer.reconcile()) break;
+        this.#finish({ reason: "displaced", isFoldIntact: false });
+        return;
+      } catch (error) {
+        if (!(error instanceof HarmovelaError) || error.category !== "dependency") throw error;
+        pause = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, pause * 2));
+      }
+    }
+    if (this.#state !== "recovering") return;
+    this.#state = before;
+    if (before === "opening") this.#onFirstAckIfStored();
+    this.wake();
+  }
+
+  #onFirstAckIfStored(): void {
+    if (this.#writer.isIdle) this.#onAcked(this.#writer.acked);
+  }
+
+  /** The lease is gone: write nothing more. */
+  loseLease(): void {
+    this.#finish({ reason: "lease_lost", isFoldIntact: this.#writer.isIdle });
+  }
+
+  /** Judges no more, waits until what was written is stored (bounded), and ends. */
+  async close(drainMs: number): Promise<void> {
+    if (this.#state === "ended") return;
+    const wasOpen = this.#state === "open";
+    this.#state = "closing";
+    if (wasOpen && !this.#writer.isIdle) {
+      await new Promise<void>((resolve) => {
+        this.#onIdle = resolve;
+        this.#context.options.clock.after(drainMs, resolve);
+      });
+    }
+    this.#finish({ reason: "closed", isFoldIntact: this.#writer.isIdle });
+  }
+
+  #stop(error: unknown): void {
+    if (this.#state === "ended") return;
+    this.#release();
+    this.#fatal(error);
+  }
+
+  #finish(end: TermEnd): void {
+    if (this.#state === "ended") return;
+    this.#release();
+    this.#end(end);
+  }
+
+  #release(): void {
+    this.#state = "ended";
+    this.#cancelWait();
+    this.#requests.close();
+    this.#context.releases.clear();
+    for (const closing of [this.#reader?.close(), this.#writer.close()]) {
+      closing?.catch((error: unknown) =>
+        this.#context.options.logger.warn({ err: error }, "closing failed"),
+      );
+    }
+  }
+}

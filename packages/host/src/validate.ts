@@ -1,0 +1,106 @@
+/**
+ * Everything that is judged before the domain (architecture, section 4): from bytes to an envelope
+ * whose sender is who the subject says. Pure.
+ */
+import { parseIntakeSubject, type StoredMessage } from "@harmovela/bus";
+import {
+  checkEnvelope,
+  checkPayload,
+  checkType,
+  checkVersion,
+  type Domain,
+  domainOf,
+  type Envelope,
+  isDerivedId,
+  parseJson,
+} from "@harmovela/envelope";
+import { type ErrorPayload, reject } from "@harmovela/failure";
+
+export interface Valid {
+  kind: "valid";
+  envelope: Envelope;
+  tenant: string;
+  source: string;
+}
+
+/** `sent` is what could be read of the envelope; `isOccupying`: the refusal takes the id (the sender was proved). */
+export interface Refused {
+  kind: "refused";
+  error: ErrorPayload;
+  tenant: string;
+  source: string;
+  sent: Partial<Envelope> | undefined;
+  isOccupying: boolean;
+}
+
+/** Not even a sender to answer. */
+export interface Dropped {
+  kind: "dropped";
+  reason: "non_canonical_subject";
+}
+
+/** Judges one intake message of `domain` up to its payload (spec 1.4, architecture section 4). */
+export function validate(message: StoredMessage, domain: Domain): Valid | Refused | Dropped {
+  const subject = parseIntakeSubject(message.subject);
+  if (subject === undefined) return { kind: "dropped", reason: "non_canonical_subject" };
+  const { tenant } = subject;
+  const source = subject.source ?? "-";
+  const refused = (
+    error: ErrorPayload,
+    sent?: Partial<Envelope>,
+    isOccupying = false,
+  ): Refused => ({ kind: "refused", error, tenant, source, sent, isOccupying });
+
+  const json = parseJson(message.data);
+  if (!json.ok) return refused(json.error);
+  const checked = checkEnvelope(json.value);
+  if (!checked.ok) return refused(checked.error, readable(json.value));
+  const envelope = checked.value;
+
+  const disagreement = disagreesWith(envelope, subject, domain);
+  if (disagreement !== undefined) return refused(disagreement, envelope);
+  for (const check of [checkVersion, checkType, checkPayload]) {
+    const result = check(envelope);
+    if (!result.ok) return refused(result.error, envelope, true);
+  }
+  return { kind: "valid", envelope, tenant, source };
+}
+
+function disagreesWith(
+  envelope: Envelope,
+  subject: { tenant: string; source: string | undefined; type: string | undefined },
+  domain: Domain,
+): ErrorPayload | undefined {
+  const mismatch = (field: string): ErrorPayload =>
+    reject("unauthorized", `the subject names another ${field} than the envelope`, {
+      field,
+      reason: "subject_mismatch",
+    });
+  if (envelope.source !== subject.source) return mismatch("source");
+  if (envelope.type !== subject.type) return mismatch("type");
+  if (envelope.tenant_id !== undefined && envelope.tenant_id !== subject.tenant) {
+    return mismatch("tenant_id");
+  }
+  if (domainOf(envelope.type) !== domain) return mismatch("domain");
+  if (isDerivedId(envelope.id) && !envelope.source.startsWith("service:")) {
+    return reject("invalid_envelope", "ids of this form are reserved for derived events", {
+      path: "id",
+    });
+  }
+  return undefined;
+}
+
+const NAMING_FIELDS = ["id", "type", "task_id", "correlation_id", "session_id"] as const;
+
+/** The strings of a malformed envelope that a refusal may repeat, so that its sender knows it again. */
+function readable(value: unknown): Partial<Envelope> | undefined {
+  if (value === null || typeof value !== "object") return undefined;
+  const sent: Record<string, string> = {};
+  for (const field of NAMING_FIELDS) {
+    const text = (value as Record<string, unknown>)[field];
+    if (typeof text === "string" && text !== "" && Buffer.byteLength(text) <= 128) {
+      sent[field] = text;
+    }
+  }
+  return sent;
+}

@@ -1,0 +1,148 @@
+/** A counter service on a real nats-server, and a sender that is nothing but a plain client of the bus. */
+import {
+  type Bus,
+  connectBus,
+  decodeEntry,
+  HEADER,
+  intakeSubject,
+  type JetStreamBus,
+  logStream,
+  systemClock,
+} from "@harmovela/bus";
+import { type Decider, domainOf, type Domain, type Envelope, type LogEntry } from "@harmovela/envelope";
+import pino from "pino";
+import { type Host, openHost } from "../src/index.ts";
+import { type CounterState, COUNTER_SERVICE, createCounterDecider } from "./counter-decider.ts";
+
+export const TENANT = "acme";
+
+let nextId = 0;
+export function envelope(type: string, more: Partial<Envelope> = {}): Envelope {
+  nextId += 1;
+  return {
+    spec_version: "0.2",
+    id: `evt_${process.pid}_${nextId}`,
+    type,
+    source: "agent:a",
+    created_at: "2026-11-30T10:00:00Z",
+    payload: {},
+    ...more,
+  };
+}
+
+export interface Sender extends AsyncDisposable {
+  bus: JetStreamBus;
+  /** Publishes and waits for the verdict. */
+  send(envelope: Envelope, options?: { reply?: string; raw?: Uint8Array }): Promise<Envelope>;
+  /** Publishes and waits for the server only; resolves with the intake position. */
+  post(envelope: Envelope, headers?: Record<string, string>): Promise<number>;
+}
+
+const encoder = new TextEncoder();
+const decoder = new TextDecoder();
+
+export async function openSender(url: string, tenant = TENANT): Promise<Sender> {
+  const bus = await connectBus({ servers: url, name: "sender" });
+  const inbox = bus.newInbox();
+  const waiting = new Map<string, (verdict: Envelope) => void>();
+  let count = 0;
+  bus.subscribe(`${inbox}.*`, ({ subject, data }) => {
+    waiting.get(subject)?.(JSON.parse(decoder.decode(data)) as Envelope);
+    waiting.delete(subject);
+  });
+  const subjectOf = ({ type, source }: Envelope) =>
+    intakeSubject({ tenant, domain: domainOf(type), source, type });
+  return {
+    bus,
+    async send(sent, { reply, raw } = {}) {
+      count += 1;
+      const to = reply ?? `${inbox}.${count}`;
+      const verdict = new Promise<Envelope>((resolve, fail) => {
+        waiting.set(to, resolve);
+        setTimeout(() => fail(new Error(`no verdict on ${sent.id}`)), 15_000).unref();
+      });
+      await bus.store(
+        subjectOf(sent),
+        { [HEADER.replyTo]: to },
+        raw ?? encoder.encode(JSON.stringify(sent)),
+      );
+      return verdict;
+    },
+    async post(sent, headers = {}) {
+      const data = encoder.encode(JSON.stringify(sent));
+      return (await bus.store(subjectOf(sent), headers, data)).seq;
+    },
+    [Symbol.asyncDispose]: () => bus.close(),
+  };
+}
+
+export interface Counter extends AsyncDisposable {
+  host: Host;
+  writer: Bus;
+}
+
+export async function openCounter(
+  url: string,
+  more: {
+    decider?: Decider<CounterState>;
+    domain?: Domain;
+    observes?: Domain[];
+    leaseTtlMs?: number;
+    instance?: string;
+  } = {},
+): Promise<Counter> {
+  const writer = await connectBus({ servers: url, name: "counter writer" });
+  const answerer = await connectBus({ servers: url, name: "counter answerer" });
+  const host = await openHost<CounterState>({
+    domain: more.domain ?? "tasks",
+    service: COUNTER_SERVICE,
+    version: "0.1.0",
+    instance: more.instance ?? `test-${Math.random().toString(36).slice(2)}`,
+    decider: more.decider ?? createCounterDecider(),
+    settings: {},
+    observes: more.observes ?? [],
+    reads: {
+      count: (state, { source }, { tenant }) => state.counts.get(`${tenant}/${source}`) ?? 0,
+      observed: (state) => state.observed,
+    },
+    writer,
+    answerer,
+    clock: systemClock,
+    logger: pino({ level: process.env.HARMOVELA_TEST_LOG ?? "silent" }),
+    replicas: 1,
+    replyPrefix: () => "_INBOX.",
+    leaseTtlMs: more.leaseTtlMs ?? 1_500,
+  });
+  return {
+    host,
+    writer,
+    [Symbol.asyncDispose]: async () => {
+      await host.close();
+      await writer.close();
+      await answerer.close();
+    },
+  };
+}
+
+/** All entries of a log as they are stored now. */
+export async function readLog(bus: Bus, domain: Domain = "tasks"): Promise<LogEntry[]> {
+  const state = await bus.streamState(logStream(domain));
+  const entries: LogEntry[] = [];
+  for (let seq = 1; seq <= (state?.lastSeq ?? 0); seq += 1) {
+    const message = await bus.read(logStream(domain), seq);
+    const entry = message === undefined ? undefined : decodeEntry(message);
+    if (entry !== undefined) entries.push(entry);
+  }
+  return entries;
+}
+
+/** Waits until `look` answers something, at most ten seconds. */
+export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+  const until = performance.now() + 10_000;
+  for (;;) {
+    const found = await look();
+    if (found !== undefined) return found;
+    if (performance.now() > until) throw new Error("did not happen in time");
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

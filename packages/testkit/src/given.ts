@@ -1,0 +1,274 @@
+/**
+ * Given / when / then for deciders: a host small enough to read, with a list as its log and a clock
+ * that the test sets. It numbers, stamps and folds as the real one does; it checks no schema.
+ */
+import assert from "node:assert/strict";
+import {
+  type Cause,
+  canonicalJson,
+  type Decider,
+  type Decision,
+  type DomainEntry,
+  deriveId,
+  type Envelope,
+  type EventEntry,
+  type Instant,
+  type Owed,
+} from "@harmovela/envelope";
+import type { ErrorCode, ErrorPayload, JsonObject } from "@harmovela/failure";
+
+const NOTHING_UNDER_WAY = { requests: new Set<string>() };
+/** A plan that does not end within so many entries is taken for one that never ends. */
+const SETTLE_STEPS_MAX = 2_000_000;
+
+export interface GivenOptions {
+  tenant?: string;
+  service?: string;
+  /** Where the clock stands at first. */
+  at?: Instant;
+}
+
+/** What `when` says: the decision, and the entry it made, if any. */
+export interface Outcome {
+  decision: Decision;
+  entry: DomainEntry | undefined;
+}
+
+export class Given<State> {
+  readonly decider: Decider<State>;
+  readonly tenant: string;
+  readonly service: string;
+  readonly log: DomainEntry[] = [];
+  state: State;
+  now: Instant;
+  #intake = 0;
+  readonly #settled = new Map<string, { seq: number; content: string }>();
+
+  constructor(decider: Decider<State>, options: GivenOptions) {
+    this.decider = decider;
+    this.state = decider.initial();
+    this.tenant = options.tenant ?? "acme";
+    this.service = options.service ?? "service:test";
+    this.now = options.at ?? Date.UTC(2026, 10, 30);
+  }
+
+  /** Judges envelopes that must all be taken. */
+  given(...envelopes: Envelope[]): this {
+    for (const envelope of envelopes) {
+      const { decision } = this.judge(envelope);
+      const isTaken = "accept" in decision || "begin" in decision;
+      assert.ok(isTaken, `${envelope.id} ${envelope.type}: ${JSON.stringify(decision)}`);
+    }
+    return this;
+  }
+
+  /** Judges one envelope, for one of the assertions of `Then`. */
+  when(envelope: Envelope): Then<State> {
+    return new Then(this, envelope, this.judge(envelope));
+  }
+
+  at(now: Instant): this {
+    this.now = now;
+    return this;
+  }
+
+  wait(ms: number): this {
+    return this.at(this.now + ms);
+  }
+
+  /** Decides, logs and folds one envelope in the order of the intake. */
+  judge(envelope: Envelope, tenant = this.tenant): Outcome {
+    this.#intake += 1;
+    const intake = this.#intake;
+    const { now } = this;
+    const key = `${tenant} ${envelope.id}`;
+    const content = canonicalJson(envelope);
+    const known = this.#settled.get(key);
+    if (known) {
+      const isSame = known.content === content;
+      return {
+        decision: isSame
+          ? { duplicate: { seq: known.seq } }
+          : { reject: { code: "protocol_error", message: "id in use", retryable: false } },
+        entry: undefined,
+      };
+    }
+    const decision = this.decider.decide(
+      this.state,
+      { envelope, tenant, source: envelope.source, intake },
+      { now, deriveId: (index) => deriveId(tenant, `in:${intake}`, index, now) },
+    );
+    const entry = this.#enter(decision, envelope, { in: intake }, tenant);
+    if (entry) this.#settled.set(key, { seq: entry.seq, content });
+    return { decision, entry };
+  }
+
+  /** The next obligation at the clock's time; the answer must be the same when asked again. */
+  owed(): Owed | undefined {
+    const first = this.decider.owed(this.state, this.now, NOTHING_UNDER_WAY);
+    const second = this.decider.owed(this.state, this.now, NOTHING_UNDER_WAY);
+    assert.deepEqual(second, first, "an obligation asked for twice");
+    return first;
+  }
+
+  /** Works off one obligation; undefined when none is due. */
+  step(): DomainEntry | undefined {
+    const owed = this.decider.owed(this.state, this.now, NOTHING_UNDER_WAY);
+    if (owed === undefined || "wakeAt" in owed || "request" in owed) return undefined;
+    const cause = { owed: owed.cause };
+    return "begin" in owed
+      ? this.append({ kind: "begun", plan: owed.begin, cause, tenant: owed.tenant })
+      : this.append({ kind: "event", envelope: owed.event, cause, tenant: owed.tenant });
+  }
+
+  /** Works off what is due at the clock's time, and returns the entries made. */
+  settle(now: Instant = this.now): DomainEntry[] {
+    this.now = now;
+    const made: DomainEntry[] = [];
+    for (let entry = this.step(); entry; entry = this.step()) {
+      made.push(entry);
+      assert.ok(made.length < SETTLE_STEPS_MAX, "the service never comes to rest");
+    }
+    return made;
+  }
+
+  /** Reports an obligation as one that cannot be met. */
+  fail(id: string, reason = "cannot be appended", tenant = this.tenant): DomainEntry {
+    return this.append({ kind: "obligation_failed", id, reason, cause: { owed: id }, tenant });
+  }
+
+  append(
+    body: { cause: Cause; tenant: string } & (
+      | { kind: "event"; envelope: Envelope }
+      | { kind: "begun"; plan: Extract<DomainEntry, { kind: "begun" }>["plan"] }
+      | { kind: "obligation_failed"; id: string; reason: string }
+    ),
+  ): DomainEntry {
+    const seq = this.log.length + 1;
+    const frame = { seq, at: this.now, epoch: 1, seen: {} };
+    const entry: DomainEntry =
+      body.kind === "event"
+        ? { ...frame, ...body, envelope: stamped(body.envelope, seq) }
+        : { ...frame, ...body };
+    this.decider.evolve(this.state, entry);
+    this.log.push(entry);
+    return entry;
+  }
+
+  /** The log's events without refusals, as `<type without task.> <task id>`. */
+  events(from = 0): EventEntry[] {
+    return this.log
+      .slice(from)
+      .filter((entry) => entry.kind === "event")
+      .filter((entry) => entry.envelope.type !== "event.rejected");
+  }
+
+  /** The state that a fresh fold of the whole log gives. */
+  refold(): State {
+    const state = this.decider.initial();
+    for (const entry of this.log) this.decider.evolve(state, entry);
+    return state;
+  }
+
+  #enter(decision: Decision, envelope: Envelope, cause: Cause, tenant: string) {
+    if ("accept" in decision) {
+      return this.append({ kind: "event", envelope: decision.accept, cause, tenant });
+    }
+    if ("begin" in decision) {
+      return this.append({ kind: "begun", plan: decision.begin, cause, tenant });
+    }
+    if ("reject" in decision) {
+      const type = decision.as ?? "event.rejected";
+      return this.append({
+        kind: "event",
+        envelope: this.#refusal(type, decision.reject, envelope, tenant),
+        cause,
+        tenant,
+      });
+    }
+    return undefined;
+  }
+
+  #refusal(type: string, error: ErrorPayload, envelope: Envelope, tenant: string): Envelope {
+    const { task_id } = envelope;
+    return {
+      spec_version: "0.2",
+      id: deriveId(tenant, envelope.id, "refusal", this.now),
+      type,
+      source: this.service,
+      target: envelope.source,
+      created_at: new Date(this.now).toISOString(),
+      causation_id: envelope.id,
+      ...(task_id === undefined ? {} : { task_id }),
+      payload: {
+        acknowledged_event_id: envelope.id,
+        error: JSON.parse(JSON.stringify(error)) as JsonObject,
+      },
+    };
+  }
+}
+
+function stamped(envelope: Envelope, seq: number): Envelope {
+  const delivery = { ...envelope.delivery, sequence: seq, cursor: `HV_LOG_TEST:${seq}` };
+  return { ...envelope, delivery };
+}
+
+/** The assertions about one judged envelope; each returns the scenario, to go on with. */
+export class Then<State> {
+  readonly #scenario: Given<State>;
+  readonly #envelope: Envelope;
+  readonly outcome: Outcome;
+
+  constructor(scenario: Given<State>, envelope: Envelope, outcome: Outcome) {
+    this.#scenario = scenario;
+    this.#envelope = envelope;
+    this.outcome = outcome;
+  }
+
+  accepted(verdict?: JsonObject): Given<State> {
+    const { decision } = this.outcome;
+    if (!("accept" in decision)) return this.#differs("accept");
+    if (verdict) assert.deepEqual(decision.verdict, verdict);
+    return this.#scenario;
+  }
+
+  /** `details` must be contained in the refusal's own. */
+  rejected(code: ErrorCode, details: JsonObject = {}): Given<State> {
+    const { decision } = this.outcome;
+    if (!("reject" in decision)) return this.#differs(`reject ${code}`);
+    assert.equal(decision.reject.code, code, JSON.stringify(decision.reject));
+    for (const [key, value] of Object.entries(details)) {
+      assert.deepEqual(decision.reject.details?.[key], value, `details.${key}`);
+    }
+    return this.#scenario;
+  }
+
+  begun(kind: string): Given<State> {
+    const { decision } = this.outcome;
+    if (!("begin" in decision)) return this.#differs(`begin ${kind}`);
+    assert.equal(decision.begin.kind, kind);
+    return this.#scenario;
+  }
+
+  duplicate(seq?: number): Given<State> {
+    const { decision } = this.outcome;
+    if (!("duplicate" in decision)) return this.#differs("duplicate");
+    if (seq !== undefined) assert.equal(decision.duplicate.seq, seq);
+    return this.#scenario;
+  }
+
+  ignored(): Given<State> {
+    if (!("ignore" in this.outcome.decision)) return this.#differs("ignore");
+    return this.#scenario;
+  }
+
+  #differs(expected: string): never {
+    const got = JSON.stringify(this.outcome.decision);
+    assert.fail(`${this.#envelope.id} ${this.#envelope.type}: wanted ${expected}, got ${got}`);
+  }
+}
+
+/** A scenario on an empty log. */
+export function given<State>(decider: Decider<State>, options: GivenOptions = {}): Given<State> {
+  return new Given(decider, options);
+}

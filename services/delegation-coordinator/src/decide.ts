@@ -1,0 +1,107 @@
+/** What an envelope means for the tasks it finds. Changes nothing. */
+import type { DecideContext, Decision, Envelope, Judged } from "@harmovela/envelope";
+import { authorityRefusal, isEntitledToCancel } from "./rules/authority.ts";
+import { closingRefusal } from "./rules/closing.ts";
+import { governanceRefusal } from "./rules/governance.ts";
+import { millisecondsOf, parentIdOf, taskIdOf } from "./rules/identity.ts";
+import { activeChildren, alreadyEnded, refusal } from "./rules/refusals.ts";
+import { isAllowed, isTerminal, stateAfter, type TaskStateName } from "./rules/transitions.ts";
+import type { TaskSettings } from "./settings.ts";
+import { findTask, type Task, type TaskState } from "./state.ts";
+import { decideSubmission } from "./submission.ts";
+
+const MILLISECOND_FIELDS = ["timeout_ms", "deadline_ms", "grace_period_ms"] as const;
+
+export function decide(
+  state: TaskState,
+  settings: TaskSettings,
+  input: Judged,
+  ctx: DecideContext,
+): Decision {
+  const { envelope, tenant } = input;
+  const denied = governanceRefusal(envelope);
+  if (denied) return { reject: denied };
+  if (envelope.type === "session.heartbeat") return { ignore: "heartbeat" };
+  // Facts: the state rules of the other families are not this decider's.
+  if (!envelope.type.startsWith("task.")) return { accept: envelope };
+
+  const invalid = MILLISECOND_FIELDS.filter((key) => millisecondsOf(envelope, key) === "invalid");
+  if (invalid.length > 0) {
+    const message = `${invalid.join(", ")}: not a whole number of milliseconds`;
+    return { reject: refusal("invalid_envelope", message, { invalid }) };
+  }
+  if (envelope.type === "task.submitted") return decideSubmission(state, settings, input, ctx);
+
+  const id = taskIdOf(envelope);
+  if (id === undefined) {
+    const details = { missing: ["task_id"] };
+    return { reject: refusal("invalid_envelope", `${envelope.type} names no task`, details) };
+  }
+  const task = findTask(state, tenant, id);
+  if (task === undefined) {
+    return { reject: refusal("task_error", `task ${id} is not known`, { task_id: id }) };
+  }
+  if (task.ended) return decideOnEnded(task, input);
+  return decideOnLive(task, input);
+}
+
+/** A task that has ended stays as it is; who sends what it was told to send is told so (spec 5.5). */
+function decideOnEnded(task: Task, input: Judged): Decision {
+  const { ended } = task;
+  const { type, causation_id: cause } = input.envelope;
+  const isOwnCancel =
+    ended?.rootOutcome !== undefined &&
+    type === "task.cancelled" &&
+    cause !== undefined &&
+    (cause === ended.causation || cause === ended.correlation || cause === task.cancelRequested) &&
+    isEntitledToCancel(task, input.source);
+  return isOwnCancel ? { duplicate: { seq: ended.seq } } : { reject: alreadyEnded(task) };
+}
+
+function decideOnLive(task: Task, input: Judged): Decision {
+  const { envelope, source } = input;
+  const { type } = envelope;
+  const refused =
+    authorityRefusal(task, type, source) ??
+    parentRefusal(task, envelope) ??
+    planIdRefusal(task, envelope) ??
+    closingRefusal(task, type);
+  if (refused) return { reject: refused };
+
+  if (type === "task.cancel.requested") return { accept: envelope, verdict: { pending: true } };
+  const to = stateAfter(type);
+  if (to === undefined || !isAllowed(task.state, to)) {
+    return { reject: illegal(task, to ?? type) };
+  }
+  if (!isTerminal(to) || task.liveCount === 0) return { accept: envelope };
+  if (to === "completed") return { reject: activeChildren(task) };
+  const plan = { id: envelope.id, kind: type, envelope, data: { task_id: task.id } };
+  return { begin: plan, verdict: { pending: true } };
+}
+
+function illegal(task: Task, to: TaskStateName | string) {
+  return refusal("task_error", `task ${task.id} cannot go from ${task.state} to ${to}`, {
+    task_id: task.id,
+    from: task.state,
+    to,
+  });
+}
+
+/** The link to a parent never changes (spec 5.5). */
+function parentRefusal(task: Task, envelope: Envelope) {
+  const named = parentIdOf(envelope);
+  if (named === undefined || named === task.parent?.id) return undefined;
+  return refusal("task_error", `task ${task.id} has another parent`, {
+    task_id: task.id,
+    parent_task_id: task.parent?.id ?? null,
+  });
+}
+
+/** A plan is found by the id of the event that opened it, which may have been used long ago. */
+function planIdRefusal(task: Task, envelope: Envelope) {
+  if (!task.tenant.plans.has(envelope.id)) return undefined;
+  return refusal("task_error", `event id ${envelope.id} names a plan that is under way`, {
+    task_id: task.id,
+    settling_by: envelope.id,
+  });
+}

@@ -1,0 +1,60 @@
+/** A canonical, JSON-able form of the state: equal logs give equal descriptions. */
+import type { JsonObject, JsonValue } from "@harmovela/failure";
+import type { PlanState, Task, TaskState } from "./state.ts";
+
+function byKey<T>(map: ReadonlyMap<string, T>): T[] {
+  return [...map.keys()].sort().flatMap((key) => map.get(key) ?? []);
+}
+
+function idsOf(first: Task | undefined, next: "nextSibling" | "nextLive"): string[] {
+  const ids: string[] = [];
+  for (let at = first; at; at = at[next]) ids.push(at.id);
+  return ids;
+}
+
+function describeTask(task: Task): JsonObject {
+  return {
+    id: task.id,
+    state: task.state,
+    parent: task.parent?.id ?? null,
+    depth: task.depth,
+    submitter: task.submitter,
+    target: task.target ?? null,
+    owner: task.owner ?? null,
+    session: task.session ?? null,
+    namesTenant: task.namesTenant,
+    deadline: task.deadline?.due ?? null,
+    submittedSeq: task.submittedSeq,
+    lastSeq: task.lastSeq,
+    lastAt: task.lastAt,
+    cancelRequested: task.cancelRequested ?? null,
+    endPromised: task.endPromised,
+    children: idsOf(task.firstChild, "nextSibling"),
+    live: idsOf(task.firstLive, "nextLive"),
+    ended: task.ended ? (JSON.parse(JSON.stringify(task.ended)) as JsonObject) : null,
+    entries: task.entries,
+    entryCount: task.entryCount,
+  };
+}
+
+function describePlan(plan: PlanState): JsonObject {
+  return {
+    id: plan.id,
+    root: plan.root.id,
+    kind: plan.kind,
+    hard: plan.hard,
+    at: plan.at,
+    seq: plan.seq,
+    graceDue: plan.grace?.due ?? null,
+  };
+}
+
+/** Everything that matters of the state; not the order in which due work would be served. */
+export function describeState(state: TaskState): JsonValue {
+  const tenants = byKey(state.tenants).map((tenant) => ({
+    tenant: tenant.name,
+    tasks: byKey(tenant.tasks).map(describeTask),
+    plans: byKey(tenant.plans).map(describePlan),
+  }));
+  return { tenants, settled: [...state.settled].sort() };
+}

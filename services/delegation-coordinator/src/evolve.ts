@@ -1,0 +1,156 @@
+/**
+ * The only place that changes state. An entry that does not fit the state cannot come from this
+ * service; folding on would hide that, so it throws and names the sequence.
+ */
+import type {
+  BegunEntry,
+  DomainEntry,
+  Envelope,
+  EventEntry,
+  ObligationFailedEntry,
+} from "@harmovela/envelope";
+import { harden, openGentlePlan, openHardPlan, removePlan } from "./plans.ts";
+import { closedBy, hardPlanOver } from "./rules/closing.ts";
+import { payloadObject, taskIdOf } from "./rules/identity.ts";
+import { isAllowed, isTerminal, stateAfter, type TaskStateName } from "./rules/transitions.ts";
+import { HISTORY_LENGTH_MAX, type TaskSettings } from "./settings.ts";
+import { type PlanState, settledKey, type Task, type TaskState } from "./state.ts";
+import { addTask, endTask, nameIn } from "./tasks.ts";
+import { nextInPreorder } from "./tree.ts";
+
+export function evolve(state: TaskState, settings: TaskSettings, entry: DomainEntry): void {
+  switch (entry.kind) {
+    case "event":
+      evolveEvent(state, settings, entry);
+      break;
+    case "begun":
+      evolveBegun(state, entry);
+      break;
+    case "obligation_failed":
+      evolveFailed(state, entry);
+      break;
+  }
+}
+
+function misfit(entry: DomainEntry, what: string): never {
+  throw new Error(`entry ${entry.seq} does not fit: ${what}`);
+}
+
+function evolveEvent(state: TaskState, settings: TaskSettings, entry: EventEntry): void {
+  const { envelope } = entry;
+  if (envelope.source === settings.service && envelope.type.endsWith(".rejected")) return;
+  if (envelope.type === "task.submitted") {
+    const problem = addTask(state, entry);
+    if (problem) misfit(entry, problem);
+    return;
+  }
+
+  const id = taskIdOf(envelope);
+  const tenant = state.tenants.get(entry.tenant);
+  const task = id === undefined ? undefined : tenant?.tasks.get(id);
+  if (!envelope.type.startsWith("task.")) {
+    if (task) remember(task, entry.seq);
+    return;
+  }
+  if (tenant === undefined || task === undefined) misfit(entry, `no task ${id}`);
+  if (task.ended) misfit(entry, `task ${id} has ended`);
+
+  const plan = "owed" in entry.cause ? tenant.plans.get(entry.cause.owed) : undefined;
+  if (plan) advancePlan(state, plan, task, envelope);
+  const to = stateAfter(envelope.type);
+  if (to !== undefined) move(state, settings, task, to, entry);
+  else if (envelope.type === "task.cancel.requested") request(state, settings, task, entry, plan);
+  else misfit(entry, `unknown type ${envelope.type}`);
+  remember(task, entry.seq);
+  // A task is as active as its own agents are; what the service writes is no sign of life.
+  if (envelope.source !== settings.service) task.lastAt = entry.at;
+}
+
+function remember(task: Task, seq: number): void {
+  task.lastSeq = seq;
+  task.entryCount += 1;
+  // Exact sizes while short: most tasks have a handful of entries, and there may be a million tasks.
+  if (task.entries.length < 16) task.entries = [...task.entries, seq];
+  else {
+    if (task.entries.length === HISTORY_LENGTH_MAX) task.entries.shift();
+    task.entries.push(seq);
+  }
+}
+
+/** A step of a plan is logged: the plan's turn is over, and its first forced step makes it hard. */
+function advancePlan(state: TaskState, plan: PlanState, task: Task, envelope: Envelope): void {
+  if (!plan.hard && payloadObject(envelope)?.forced === true) harden(state, plan);
+  state.ring.rotate(plan);
+  if (!plan.hard || task === plan.root || task.parent === undefined) return;
+  task.parent.endPromised = true;
+}
+
+function move(
+  state: TaskState,
+  settings: TaskSettings,
+  task: Task,
+  to: TaskStateName,
+  entry: EventEntry,
+): void {
+  if (!isAllowed(task.state, to)) misfit(entry, `${task.state} to ${to}`);
+  if (isTerminal(to)) {
+    if (task.liveCount > 0) misfit(entry, `task ${task.id} has live children`);
+    endTask(state, settings, task, to, entry);
+    return;
+  }
+  task.state = to;
+  if (to === "accepted" || to === "started") {
+    task.owner ??= nameIn(task.tenant, entry.envelope.source);
+  }
+}
+
+function request(
+  state: TaskState,
+  settings: TaskSettings,
+  task: Task,
+  entry: EventEntry,
+  plan: PlanState | undefined,
+): void {
+  const { envelope, at, seq } = entry;
+  if (plan) {
+    task.cancelRequested = envelope.id;
+    plan.next = nextInPreorder(task, plan.root);
+    return;
+  }
+  if ("owed" in entry.cause) misfit(entry, `no plan ${entry.cause.owed}`);
+  if (closedBy(task)) misfit(entry, `task ${task.id} is being ended already`);
+  const opening = {
+    id: envelope.id,
+    root: task,
+    kind: "task.cancelled",
+    envelope,
+    at,
+    seq,
+  } as const;
+  openGentlePlan(state, settings, opening);
+}
+
+function evolveBegun(state: TaskState, entry: BegunEntry): void {
+  const { plan, at, seq } = entry;
+  const id = taskIdOf(plan.envelope);
+  const root = id === undefined ? undefined : state.tenants.get(entry.tenant)?.tasks.get(id);
+  if (root === undefined) misfit(entry, `no task ${id}`);
+  const to = stateAfter(plan.kind);
+  if (to === undefined || !isTerminal(to)) misfit(entry, `plan of ${plan.kind}`);
+  if (root.ended || !isAllowed(root.state, to)) misfit(entry, `${root.state} to ${to}`);
+  if (hardPlanOver(root)) misfit(entry, `task ${root.id} is being ended already`);
+  openHardPlan(state, { id: plan.id, root, kind: `task.${to}`, envelope: plan.envelope, at, seq });
+  if ("owed" in entry.cause && root.deadline) state.timers.remove(root.deadline);
+  remember(root, seq);
+}
+
+/** A plan that cannot go on is given up: its subtree opens again and others may end it. */
+function evolveFailed(state: TaskState, entry: ObligationFailedEntry): void {
+  const plans = state.tenants.get(entry.tenant)?.plans;
+  const ids = "owed" in entry.cause ? [entry.id, entry.cause.owed] : [entry.id];
+  for (const id of ids) {
+    state.settled.add(settledKey(entry.tenant, id));
+    const plan = plans?.get(id);
+    if (plan) removePlan(state, plan);
+  }
+}

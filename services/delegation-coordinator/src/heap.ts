@@ -1,0 +1,69 @@
+/** What the heap orders by: the due time, then the log position that set it. */
+export interface HeapItem {
+  readonly due: number;
+  readonly order: number;
+  /** Place in the heap, kept by the heap; -1 outside it. */
+  index: number;
+}
+
+function isBefore(a: HeapItem, b: HeapItem): boolean {
+  return a.due < b.due || (a.due === b.due && a.order < b.order);
+}
+
+/** A binary heap whose items know their place, so that any of them is removed in O(log n). */
+export class Heap<T extends HeapItem> {
+  readonly #items: T[] = [];
+
+  get size(): number {
+    return this.#items.length;
+  }
+
+  peek(): T | undefined {
+    return this.#items[0];
+  }
+
+  add(item: T): void {
+    if (item.index >= 0) return;
+    this.#items.push(item);
+    item.index = this.#items.length - 1;
+    this.#rise(item);
+  }
+
+  remove(item: T): void {
+    const index = item.index;
+    if (index < 0) return;
+    item.index = -1;
+    const last = this.#items.pop();
+    if (last === undefined || last === item) return;
+    this.#place(last, index);
+    this.#rise(last);
+    this.#sink(last);
+  }
+
+  #place(item: T, index: number): void {
+    this.#items[index] = item;
+    item.index = index;
+  }
+
+  #rise(item: T): void {
+    while (item.index > 0) {
+      const above = (item.index - 1) >> 1;
+      const parent = this.#items[above];
+      if (parent === undefined || !isBefore(item, parent)) return;
+      this.#place(parent, item.index);
+      this.#place(item, above);
+    }
+  }
+
+  #sink(item: T): void {
+    for (;;) {
+      const left = this.#items[2 * item.index + 1];
+      const right = this.#items[2 * item.index + 2];
+      const least = left && right && isBefore(right, left) ? right : left;
+      if (least === undefined || !isBefore(least, item)) return;
+      const below = least.index;
+      this.#place(least, item.index);
+      this.#place(item, below);
+    }
+  }
+}

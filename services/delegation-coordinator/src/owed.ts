@@ -1,0 +1,104 @@
+/**
+ * What the service owes next. Moving a timer or plan aside that cannot act now is bookkeeping: the
+ * answer stays the same, and `evolve` brings it back when it can act again.
+ */
+import type { Instant, Owed } from "@harmovela/envelope";
+import { derivedTimedOut, timedOutIdOf } from "./derived.ts";
+import { hardPlanOver } from "./rules/closing.ts";
+import type { TaskSettings } from "./settings.ts";
+import {
+  type DeadlineTimer,
+  type GraceTimer,
+  type PlanState,
+  settledKey,
+  type TaskState,
+} from "./state.ts";
+import { gentleStep, hardStep } from "./steps.ts";
+
+export function owed(state: TaskState, settings: TaskSettings, now: Instant): Owed | undefined {
+  for (let timer = state.timers.peek(); timer && timer.due <= now; timer = state.timers.peek()) {
+    const due =
+      timer.kind === "deadline"
+        ? deadlineOwed(state, settings, timer)
+        : graceOwed(state, settings, timer);
+    if (due) return due;
+  }
+  for (let plan = state.ring.head; plan; plan = state.ring.head) {
+    const step = planOwed(state, settings, plan);
+    if (step) return step;
+  }
+  const timer = state.timers.peek();
+  return timer ? { wakeAt: timer.due } : undefined;
+}
+
+/** A task that is due ends now, or begins to end when it has live descendants. */
+function deadlineOwed(
+  state: TaskState,
+  settings: TaskSettings,
+  timer: DeadlineTimer,
+): Owed | undefined {
+  const { task, due } = timer;
+  const over = hardPlanOver(task);
+  if (over) {
+    state.timers.remove(timer);
+    over.suspended.push(timer);
+    return undefined;
+  }
+  const id = timedOutIdOf(timer);
+  const tenant = task.tenant.name;
+  if (state.settled.has(settledKey(tenant, id))) {
+    state.timers.remove(timer);
+    return undefined;
+  }
+  const event = derivedTimedOut(settings, timer, id);
+  const common = { tenant, cause: id, urgency: "timer", due } as const;
+  if (task.liveCount === 0) return { event, ...common };
+  const begin = { id, kind: event.type, envelope: event, data: { task_id: task.id } };
+  return { begin, ...common };
+}
+
+/** The first forced entry of a request's plan; the entry itself makes the rest steps. */
+function graceOwed(state: TaskState, settings: TaskSettings, timer: GraceTimer): Owed | undefined {
+  const { plan, due } = timer;
+  const over = hardPlanOver(plan.root.parent);
+  if (over) {
+    state.timers.remove(timer);
+    over.suspended.push(timer);
+    return undefined;
+  }
+  // Until it is hard, its subtree may still change around an earlier place of the walk.
+  plan.cursor = plan.root;
+  const step = hardStep(settings, plan);
+  if ("waitsFor" in step) {
+    state.timers.remove(timer);
+    step.waitsFor.waiters.push(plan);
+    return undefined;
+  }
+  const tenant = plan.root.tenant.name;
+  return { event: step.event, tenant, cause: plan.id, urgency: "timer", due };
+}
+
+function planOwed(state: TaskState, settings: TaskSettings, plan: PlanState): Owed | undefined {
+  const event = plan.hard ? hardEvent(state, settings, plan) : gentleEvent(state, settings, plan);
+  if (event === undefined) return undefined;
+  const tenant = plan.root.tenant.name;
+  return { event, tenant, cause: plan.id, urgency: "step", due: 0 };
+}
+
+function hardEvent(state: TaskState, settings: TaskSettings, plan: PlanState) {
+  const step = hardStep(settings, plan);
+  if ("event" in step) return step.event;
+  state.ring.remove(plan);
+  step.waitsFor.waiters.push(plan);
+  return undefined;
+}
+
+function gentleEvent(state: TaskState, settings: TaskSettings, plan: PlanState) {
+  const over = hardPlanOver(plan.root.parent);
+  const event = over ? undefined : gentleStep(settings, plan);
+  if (event === undefined) {
+    state.ring.remove(plan);
+    over?.dormant.push(plan);
+  }
+  return event;
+}

@@ -1,0 +1,112 @@
+/** Opening and closing of plans; called by `evolve` alone. */
+import type { Envelope, Instant } from "@harmovela/envelope";
+import { millisecondsOf } from "./rules/identity.ts";
+import type { TerminalType } from "./rules/transitions.ts";
+import { LAST_INSTANT, type TaskSettings } from "./settings.ts";
+import type { GraceTimer, PlanState, Task, TaskState, Timer } from "./state.ts";
+import { isWithin } from "./tree.ts";
+
+interface Opening {
+  id: string;
+  root: Task;
+  kind: TerminalType;
+  envelope: Envelope;
+  at: Instant;
+  seq: number;
+}
+
+function createPlan(opening: Opening, hard: boolean, graceMs: number): PlanState {
+  const { root } = opening;
+  const plan: PlanState & { grace: GraceTimer | undefined } = {
+    ...opening,
+    grace: undefined,
+    graceMs,
+    hard,
+    cursor: root,
+    next: undefined,
+    ready: [],
+    waiters: [],
+    dormant: [],
+    suspended: [],
+    ringNext: undefined,
+    ringPrev: undefined,
+  };
+  if (!hard) {
+    const due = Math.min(opening.at + graceMs, LAST_INSTANT);
+    plan.grace = { kind: "grace", due, order: opening.seq, plan, index: -1 };
+  }
+  return plan;
+}
+
+function install(state: TaskState, plan: PlanState): void {
+  const { root } = plan;
+  if (root.plan) removePlan(state, root.plan);
+  root.plan = plan;
+  root.tenant.plans.set(plan.id, plan);
+  if (!plan.hard) state.gentleCount += 1;
+  state.ring.add(plan);
+}
+
+/** The outcome of `root` is fixed by a `begun` entry; a request's plan on it gives way. */
+export function openHardPlan(state: TaskState, opening: Opening): void {
+  const plan = createPlan(opening, true, 0);
+  install(state, plan);
+  // Runners below are no longer asked by a plan above: this plan ends them.
+  for (let at = plan.root.parent; at; at = at.parent) {
+    const above = at.plan;
+    if (above && !above.hard && above.next && isWithin(above.next, plan.root)) {
+      above.next = plan.root;
+    }
+  }
+}
+
+/** A cancel request: the gate closes and runners are asked to stop, the root's own one first. */
+export function openGentlePlan(state: TaskState, settings: TaskSettings, opening: Opening): void {
+  const { root, envelope } = opening;
+  const grace = millisecondsOf(envelope, "grace_period_ms");
+  const graceMs = typeof grace === "number" ? grace : settings.defaultGraceMs;
+  const plan = createPlan(opening, false, graceMs);
+  const isTold = root.owner === envelope.target || root.owner === envelope.source;
+  plan.next = root.owner === undefined || isTold ? root.firstLive : root;
+  if (root.owner === undefined && root.liveCount === 0) plan.ready.push(root);
+  root.cancelRequested = opening.id;
+  install(state, plan);
+  if (plan.grace) state.timers.add(plan.grace);
+}
+
+/** The grace has passed: its first forced entry is logged. */
+export function harden(state: TaskState, plan: PlanState): void {
+  plan.hard = true;
+  plan.cursor = plan.root;
+  plan.next = undefined;
+  plan.ready = [];
+  state.gentleCount -= 1;
+  if (plan.grace) state.timers.remove(plan.grace);
+  state.ring.add(plan);
+}
+
+/** The root has ended, or another plan has taken its place. */
+export function removePlan(state: TaskState, plan: PlanState): void {
+  if (plan.root.plan === plan) plan.root.plan = undefined;
+  const { plans } = plan.root.tenant;
+  if (plans.get(plan.id) === plan) plans.delete(plan.id);
+  if (!plan.hard) state.gentleCount -= 1;
+  if (plan.grace) state.timers.remove(plan.grace);
+  state.ring.remove(plan);
+  for (const waiter of plan.waiters) resume(state, waiter);
+  // Whatever slept under this plan may act again; what ended meanwhile is gone from its task.
+  for (const overtaken of plan.dormant) resume(state, overtaken);
+  for (const timer of plan.suspended) if (isCurrent(timer)) state.timers.add(timer);
+}
+
+function isCurrent(timer: Timer): boolean {
+  return timer.kind === "deadline"
+    ? timer.task.ended === undefined && timer.task.deadline === timer
+    : timer.plan.root.plan === timer.plan && !timer.plan.hard;
+}
+
+function resume(state: TaskState, plan: PlanState): void {
+  if (plan.root.plan !== plan) return;
+  state.ring.add(plan);
+  if (!plan.hard && plan.grace) state.timers.add(plan.grace);
+}

@@ -1,0 +1,60 @@
+/** Who may say what about a live task (spec 5.4, work order "ownership"). */
+import type { ErrorPayload } from "@harmovela/failure";
+import type { Task } from "../state.ts";
+import { refusal } from "./refusals.ts";
+
+/**
+ * Owner (or target while nobody owns it), submitter, and owners or submitters of ancestors: all of
+ * them may cancel.
+ */
+export function isEntitledToCancel(task: Task, source: string): boolean {
+  if (source === (task.owner ?? task.target)) return true;
+  for (let at: Task | undefined = task; at; at = at.parent) {
+    if (at.submitter === source || at.owner === source) return true;
+  }
+  return false;
+}
+
+function mayTake(task: Task, source: string): boolean {
+  return task.owner === undefined
+    ? task.target === undefined || task.target === source
+    : task.owner === source;
+}
+
+function mayEnd(task: Task, source: string): boolean {
+  return task.owner === undefined
+    ? task.submitter === source || task.target === source
+    : task.owner === source;
+}
+
+/** Undefined when the sender may send this task event; else `unauthorized` naming who may. */
+export function authorityRefusal(
+  task: Task,
+  type: string,
+  source: string,
+): ErrorPayload | undefined {
+  switch (type) {
+    case "task.cancelled":
+    case "task.cancel.requested":
+      return isEntitledToCancel(task, source) ? undefined : stranger(task, type, source);
+    case "task.accepted":
+    case "task.started":
+      return mayTake(task, source) ? undefined : stranger(task, type, source);
+    case "task.failed":
+    case "task.timed_out":
+      return mayEnd(task, source) ? undefined : stranger(task, type, source);
+    default:
+      // Work on a task that nobody owns is an illegal transition, which says more.
+      return task.owner === undefined || task.owner === source
+        ? undefined
+        : stranger(task, type, source);
+  }
+}
+
+function stranger(task: Task, type: string, source: string): ErrorPayload {
+  return refusal("unauthorized", `${source} may not send ${type} for task ${task.id}`, {
+    task_id: task.id,
+    ...(task.owner === undefined ? {} : { owner: task.owner }),
+    ...(task.target === undefined ? {} : { target: task.target }),
+  });
+}

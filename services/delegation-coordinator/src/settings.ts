@@ -1,0 +1,26 @@
+import type { Instant } from "@harmovela/envelope";
+
+/** What the rules of the task domain read; every value is recorded in the log with the leadership. */
+export interface TaskSettings {
+  /** Levels below a root (spec 5.5). */
+  maxDepth: number;
+  /** Grace of a cancel request that names none (spec 5.7). */
+  defaultGraceMs: number;
+  /** The identity under which the service writes derived events. */
+  service: string;
+}
+
+export const DEFAULT_TASK_SETTINGS: TaskSettings = {
+  maxDepth: 1000,
+  defaultGraceMs: 5000,
+  service: "service:delegation-coordinator",
+};
+
+/** The last instant that RFC 3339 can write; a due time beyond it falls on it. */
+export const LAST_INSTANT: Instant = 253_402_300_799_999;
+
+/** Longest reason kept in state or copied into a derived event, in UTF-16 units. */
+export const REASON_LENGTH_MAX = 200;
+
+/** Log positions remembered for each task's history. */
+export const HISTORY_LENGTH_MAX = 256;

@@ -1,0 +1,151 @@
+/**
+ * State of the task domain: a fold of its log.
+ *
+ * 1. A terminal task has no live descendant; hence live descendants exist exactly when a live child does.
+ * 2. Ids come from agents, so tables are Maps (an id may be "__proto__").
+ * 3. Scheduling structures (timers, ring, a plan's cursor, parked plans) only order the work; what is
+ *    owed follows from tasks and plans alone.
+ */
+import type { Envelope, Instant } from "@harmovela/envelope";
+import { Heap } from "./heap.ts";
+import { Ring } from "./ring.ts";
+import type { TaskStateName, TerminalType } from "./rules/transitions.ts";
+
+/** The event that ended a task. */
+export interface Ending {
+  id: string;
+  type: TerminalType;
+  seq: number;
+  at: Instant;
+  by: string;
+  causation: string | undefined;
+  correlation: string | undefined;
+  reason: string | undefined;
+  /** Of a cascade: how its root ends. */
+  rootOutcome: string | undefined;
+  rootTask: string | undefined;
+  forced: boolean;
+}
+
+export interface Task {
+  readonly id: string;
+  readonly tenant: TenantState;
+  readonly parent: Task | undefined;
+  readonly depth: number;
+  readonly submitter: string;
+  readonly target: string | undefined;
+  readonly session: string | undefined;
+  /** The submission named its tenant, so derived events do. */
+  readonly namesTenant: boolean;
+  readonly submittedSeq: number;
+  state: TaskStateName;
+  owner: string | undefined;
+  deadline: DeadlineTimer | undefined;
+  lastSeq: number;
+  lastAt: Instant;
+  ended: Ending | undefined;
+  /** The plan whose root this task is. */
+  plan: PlanState | undefined;
+  /** The request that asks this task's runner to stop. */
+  cancelRequested: string | undefined;
+  /** A planned event already named this task's own planned end as its cause. */
+  endPromised: boolean;
+  childCount: number;
+  liveCount: number;
+  firstChild: Task | undefined;
+  lastChild: Task | undefined;
+  nextSibling: Task | undefined;
+  firstLive: Task | undefined;
+  lastLive: Task | undefined;
+  prevLive: Task | undefined;
+  nextLive: Task | undefined;
+  /** The last log positions that concern it. */
+  entries: number[];
+  entryCount: number;
+}
+
+export interface DeadlineTimer {
+  readonly kind: "deadline";
+  readonly due: Instant;
+  readonly order: number;
+  readonly task: Task;
+  index: number;
+}
+
+export interface GraceTimer {
+  readonly kind: "grace";
+  readonly due: Instant;
+  readonly order: number;
+  readonly plan: PlanState;
+  index: number;
+}
+
+export type Timer = DeadlineTimer | GraceTimer;
+
+/**
+ * How a subtree ends. `hard`: the outcome is fixed, leaves first (a `begun` entry, or a cancel request
+ * whose grace has passed). Not hard: runners were asked to stop and may still end by themselves.
+ */
+export interface PlanState {
+  readonly id: string;
+  readonly root: Task;
+  readonly kind: TerminalType;
+  /** A begun plan: the event that ends it. A request's plan: the request. */
+  readonly envelope: Envelope;
+  readonly at: Instant;
+  readonly seq: number;
+  /** Present in a request's plan. */
+  readonly grace: GraceTimer | undefined;
+  readonly graceMs: number;
+  hard: boolean;
+  /** Where the walk to the next leaf goes on. */
+  cursor: Task;
+  /** The next task of the walk that asks runners to stop. */
+  next: Task | undefined;
+  /** Tasks without runner that have no live child any more. */
+  ready: Task[];
+  /** Plans above that wait for this one. */
+  waiters: PlanState[];
+  /** Requests' plans below that this one has overtaken. */
+  dormant: PlanState[];
+  /** Timers that must not fire while this plan is under way. */
+  suspended: Timer[];
+  ringNext: PlanState | undefined;
+  ringPrev: PlanState | undefined;
+}
+
+export interface TenantState {
+  readonly name: string;
+  readonly tasks: Map<string, Task>;
+  readonly plans: Map<string, PlanState>;
+  /** One string object for each agent name. */
+  readonly names: Map<string, string>;
+}
+
+export interface TaskState {
+  readonly tenants: Map<string, TenantState>;
+  readonly timers: Heap<Timer>;
+  readonly ring: Ring<PlanState>;
+  /** Obligations that could not be met, as `<tenant> <id>`. */
+  readonly settled: Set<string>;
+  /** Plans of requests under way, all tenants together. */
+  gentleCount: number;
+}
+
+export function createState(): TaskState {
+  return {
+    tenants: new Map(),
+    timers: new Heap(),
+    ring: new Ring(),
+    settled: new Set(),
+    gentleCount: 0,
+  };
+}
+
+export function findTask(state: TaskState, tenant: string, id: string): Task | undefined {
+  return state.tenants.get(tenant)?.tasks.get(id);
+}
+
+export function settledKey(tenant: string, id: string): string {
+  return `${tenant} ${id}`;
+}

@@ -1,0 +1,150 @@
+/** The life of one task in the state: made by its submission, ended by its terminal event. */
+import type { EventEntry, Instant } from "@harmovela/envelope";
+import { removePlan } from "./plans.ts";
+import { nearestPlan } from "./rules/closing.ts";
+import { millisecondsOf, parentIdOf, payloadObject, taskIdOf, textOf } from "./rules/identity.ts";
+import { bounded } from "./rules/text.ts";
+import type { TerminalName } from "./rules/transitions.ts";
+import { LAST_INSTANT, REASON_LENGTH_MAX, type TaskSettings } from "./settings.ts";
+import type { DeadlineTimer, Task, TaskState, TenantState } from "./state.ts";
+import { linkChild, nextOutside, unlinkLive } from "./tree.ts";
+
+function openTenant(state: TaskState, name: string): TenantState {
+  let tenant = state.tenants.get(name);
+  if (tenant === undefined) {
+    tenant = { name, tasks: new Map(), plans: new Map(), names: new Map() };
+    state.tenants.set(name, tenant);
+  }
+  return tenant;
+}
+
+/** The tenant's one string object for an agent: a million tasks share few names. */
+export function nameIn(tenant: TenantState, name: string): string {
+  const known = tenant.names.get(name);
+  if (known !== undefined) return known;
+  tenant.names.set(name, name);
+  return name;
+}
+
+/** Adds a submitted task; what is wrong with the entry, when something is. */
+export function addTask(state: TaskState, entry: EventEntry): string | undefined {
+  const { envelope, seq, at } = entry;
+  const id = taskIdOf(envelope);
+  if (id === undefined) return "a submission without task id";
+  const tenant = openTenant(state, entry.tenant);
+  if (tenant.tasks.has(id)) return `task ${id} exists`;
+  const parentId = parentIdOf(envelope);
+  const parent = parentId === undefined ? undefined : tenant.tasks.get(parentId);
+  if (parentId !== undefined && parent === undefined) return `no parent ${parentId}`;
+  if (parent?.ended) return `parent ${parentId} has ended`;
+  const task: Task = {
+    id,
+    tenant,
+    parent,
+    depth: parent ? parent.depth + 1 : 0,
+    submitter: nameIn(tenant, envelope.source),
+    target: envelope.target === undefined ? undefined : nameIn(tenant, envelope.target),
+    session: envelope.session_id === undefined ? undefined : nameIn(tenant, envelope.session_id),
+    namesTenant: envelope.tenant_id !== undefined,
+    submittedSeq: seq,
+    state: "submitted",
+    owner: undefined,
+    deadline: undefined,
+    lastSeq: seq,
+    lastAt: at,
+    ended: undefined,
+    plan: undefined,
+    cancelRequested: undefined,
+    endPromised: false,
+    childCount: 0,
+    liveCount: 0,
+    firstChild: undefined,
+    lastChild: undefined,
+    nextSibling: undefined,
+    firstLive: undefined,
+    lastLive: undefined,
+    prevLive: undefined,
+    nextLive: undefined,
+    entries: [seq],
+    entryCount: 1,
+  };
+  tenant.tasks.set(id, task);
+  if (parent) linkChild(parent, task);
+  const due = deadlineOf(entry);
+  if (due !== undefined) {
+    const timer: DeadlineTimer = { kind: "deadline", due, order: seq, task, index: -1 };
+    task.deadline = timer;
+    state.timers.add(timer);
+  }
+  return undefined;
+}
+
+/** `timeout_ms` and `deadline_ms` mean the same and run from receipt; the tighter one rules (spec 5.4, C32). */
+function deadlineOf(entry: EventEntry): Instant | undefined {
+  const spans = [
+    millisecondsOf(entry.envelope, "timeout_ms"),
+    millisecondsOf(entry.envelope, "deadline_ms"),
+  ].filter((span) => typeof span === "number");
+  if (spans.length === 0) return undefined;
+  return Math.min(entry.at + Math.min(...spans), LAST_INSTANT);
+}
+
+/** Ends a task that has no live child. */
+export function endTask(
+  state: TaskState,
+  settings: TaskSettings,
+  task: Task,
+  to: TerminalName,
+  entry: EventEntry,
+): void {
+  const { envelope } = entry;
+  // Only the service's own word says that a plan ended the task.
+  const isPlanned = envelope.source === settings.service;
+  leaveWalks(state, task);
+  unlinkLive(task);
+  offerParent(state, task);
+  const reason = textOf(envelope, "reason") ?? errorMessageOf(entry);
+  task.state = to;
+  task.ended = {
+    id: envelope.id,
+    type: `task.${to}`,
+    seq: entry.seq,
+    at: entry.at,
+    by: nameIn(task.tenant, envelope.source),
+    causation: envelope.causation_id,
+    correlation: envelope.correlation_id,
+    reason: reason === undefined ? undefined : bounded(reason, REASON_LENGTH_MAX),
+    rootOutcome: isPlanned ? textOf(envelope, "root_outcome") : undefined,
+    rootTask: isPlanned ? textOf(envelope, "root_task_id") : undefined,
+    forced: isPlanned && payloadObject(envelope)?.forced === true,
+  };
+  if (task.deadline) state.timers.remove(task.deadline);
+  if (task.plan) removePlan(state, task.plan);
+}
+
+function errorMessageOf(entry: EventEntry): string | undefined {
+  const error = payloadObject(entry.envelope)?.error;
+  if (typeof error !== "object" || error === null || Array.isArray(error)) return undefined;
+  const { message } = error;
+  return typeof message === "string" ? message : undefined;
+}
+
+/** Walks that stand at the ending task go on behind it. */
+function leaveWalks(state: TaskState, task: Task): void {
+  if (state.gentleCount === 0) return;
+  for (let at: Task | undefined = task; at; at = at.parent) {
+    const { plan } = at;
+    if (plan && plan.next === task) plan.next = nextOutside(task, plan.root);
+  }
+}
+
+/** A parent without runner whose last live child has ended is cancelled by the request's plan around it. */
+function offerParent(state: TaskState, task: Task): void {
+  const { parent } = task;
+  if (state.gentleCount === 0 || !parent || parent.liveCount > 0 || parent.owner !== undefined)
+    return;
+  const plan = nearestPlan(parent);
+  if (plan === undefined || plan.hard) return;
+  plan.ready.push(parent);
+  state.ring.add(plan);
+}
