@@ -9,6 +9,9 @@ import {
 import type { FindingSink } from "./finding.ts";
 import { isObject } from "./record.ts";
 
+/** Largest logged event, bytes: the largest sent one and room for what the judge adds to it. */
+const MAX_BYTES = 576 * 1024;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });
 
@@ -16,11 +19,10 @@ const decoder = new TextDecoder("utf-8", { fatal: true });
  * The envelope of an event entry, held to the wire contract. Undefined when it cannot be read; a
  * payload that breaks the rules of its type is a finding, and the envelope still counts.
  */
-export function readEnvelope(
-  data: Uint8Array | string,
-  sink: FindingSink,
-): Envelope | undefined {
-  const json = parseJson(typeof data === "string" ? encoder.encode(data) : data);
+export function readEnvelope(data: Uint8Array | string, sink: FindingSink): Envelope | undefined {
+  const json = parseJson(typeof data === "string" ? encoder.encode(data) : data, {
+    maxBytes: MAX_BYTES,
+  });
   if (!json.ok) {
     sink.add("envelope-invalid", json.error.message);
     return undefined;

@@ -206,7 +206,10 @@ class LogChecker implements Checker {
     this.#plans.begin(plan);
     if (isUnderWay) return;
     this.#events.claimId(tenant, envelope.id, frame.at);
-    this.#tasks?.onBegun({ tenant, frame, envelope, owedBy: owedBy(frame), final: undefined }, plan);
+    this.#tasks?.onBegun(
+      { tenant, frame, envelope, owedBy: owedBy(frame), final: undefined },
+      plan,
+    );
   }
 
   #readPlan(record: StoredRecord, tenant: string, value: unknown): OpenPlan | undefined {

@@ -47,7 +47,10 @@ export class EventRules {
     ];
     for (const [name, token, field] of said) {
       if (token === field) continue;
-      this.#sink.add("subject-disagrees", `${name} ${token ?? "-"} with ${field ?? "-"} in the body`);
+      this.#sink.add(
+        "subject-disagrees",
+        `${name} ${token ?? "-"} with ${field ?? "-"} in the body`,
+      );
     }
   }
 
@@ -60,7 +63,10 @@ export class EventRules {
     const sequence = envelope.delivery?.sequence;
     const expected = last === undefined ? (this.#lenient ? sequence : 1) : last + 1;
     if (sequence === undefined || sequence !== expected) {
-      this.#sink.add("sequence-gap", `delivery.sequence ${sequence} where ${expected} was expected`);
+      this.#sink.add(
+        "sequence-gap",
+        `delivery.sequence ${sequence} where ${expected} was expected`,
+      );
     }
     this.#sequences.set(tenant, sequence ?? (last ?? 0) + 1);
   }

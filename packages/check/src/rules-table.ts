@@ -18,7 +18,8 @@ export const RULES = {
   "control-body": "The body of a control entry has the form of its kind (arch 2, 4, 6).",
   "envelope-invalid": "Every logged event is a valid envelope of a registered type (spec 1, 2).",
   "payload-invalid": "The payload of every logged event keeps the rules of its type (spec 3).",
-  "subject-disagrees": "Source, target, type and tenant of the body agree with the subject (arch 3).",
+  "subject-disagrees":
+    "Source, target, type and tenant of the body agree with the subject (arch 3).",
   "cursor-wrong": "delivery.cursor names the entry's own stream and sequence (arch 3; spec 9.3).",
   "sequence-gap": "delivery.sequence counts per tenant and domain from 1 without gaps (arch 3).",
   "id-duplicate": "An event id is accepted once per tenant (arch 4; spec 1.1).",
@@ -26,7 +27,8 @@ export const RULES = {
   "id-derived-form": "What the service writes by itself has an id of the derived form (arch 2).",
   "id-agent-form": "What an agent sends never has an id of the derived form (arch 2).",
   "owed-source": "Only the service discharges an obligation (arch 2).",
-  "owed-type": "The service moves tasks by itself only to cancel or to time out (arch 2; spec 5.4).",
+  "owed-type":
+    "The service moves tasks by itself only to cancel or to time out (arch 2; spec 5.4).",
   "refusal-form": "A refusal names offender, refused event and a whole error (spec 3.2, 9.5).",
   "begun-form": "A begun entry holds the plan and the whole envelope that ends it (arch 2).",
   "begun-twice": "A plan begins once (arch 2).",
@@ -65,6 +67,7 @@ export const RULES = {
   "tree-depth": "The task tree is no deeper than the limit, 1,000 by default (spec 5.5).",
   "timeout-early": "The service times a task out when its deadline has passed (spec 5.4; arch 5).",
   "timeout-undeclared": "The service times out only tasks that declared a deadline (spec 5.4).",
+  "timeout-error": "A task that the service times out carries the error task_timeout (spec 5.4).",
 } as const;
 
 export type RuleId = keyof typeof RULES;

@@ -14,7 +14,7 @@ export const badEvents: BadLog[] = [
     rule: "envelope-invalid",
     why: "the type is not registered",
     build: (log) => {
-      log.send("task.running", "agent:worker");
+      log.send("policy.violated", "agent:worker");
       return log.last;
     },
   },
@@ -22,7 +22,12 @@ export const badEvents: BadLog[] = [
     rule: "envelope-invalid",
     why: "no UTF-8",
     build: (log) => {
-      log.send("environment.observed", "sensor:s", {}, { data: new Uint8Array([0x7b, 0xff, 0x7d]) });
+      log.send(
+        "environment.observed",
+        "sensor:s",
+        {},
+        { data: new Uint8Array([0x7b, 0xff, 0x7d]) },
+      );
       return log.last;
     },
   },

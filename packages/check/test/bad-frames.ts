@@ -40,7 +40,7 @@ export const badFrames: BadLog[] = [
     rule: "subject-form",
     why: "a token is escaped that need not be",
     build: (log) => {
-      log.submit("task_a", {}, );
+      log.submit("task_a");
       log.send(
         "environment.observed",
         "sensor:s",

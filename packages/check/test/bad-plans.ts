@@ -241,6 +241,16 @@ export const badPlans: BadLog[] = [
     },
   },
   {
+    rule: "cascade-causation",
+    why: "the root of a gentle cancel names another event than the request",
+    build: (log) => {
+      log.running("task_a");
+      const plan = log.task("cancel.requested", "task_a", "agent:boss");
+      log.wait(5_000).gentleStep(plan, "task_a", true, { causation_id: "evt_other" });
+      return log.last;
+    },
+  },
+  {
     rule: "cascade-correlation",
     why: "a child correlates to its parent's end",
     build: (log) => {

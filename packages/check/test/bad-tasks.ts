@@ -279,4 +279,14 @@ export const badTasks: BadLog[] = [
       return log.last;
     },
   },
+  {
+    rule: "timeout-error",
+    why: "another error",
+    build: (log) => {
+      log.submit("task_a", { payload: { timeout_ms: 10 } });
+      const error = { code: "internal_error", message: "late", retryable: true };
+      log.wait(10).timeOut("task_a", { payload: { task_id: "task_a", error } });
+      return log.last;
+    },
+  },
 ];

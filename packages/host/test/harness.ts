@@ -9,10 +9,16 @@ import {
   logStream,
   systemClock,
 } from "@harmovela/bus";
-import { type Decider, domainOf, type Domain, type Envelope, type LogEntry } from "@harmovela/envelope";
+import {
+  type Decider,
+  type Domain,
+  domainOf,
+  type Envelope,
+  type LogEntry,
+} from "@harmovela/envelope";
 import pino from "pino";
 import { type Host, openHost } from "../src/index.ts";
-import { type CounterState, COUNTER_SERVICE, createCounterDecider } from "./counter-decider.ts";
+import { COUNTER_SERVICE, type CounterState, createCounterDecider } from "./counter-decider.ts";
 
 export const TENANT = "acme";
 
@@ -137,7 +143,9 @@ export async function readLog(bus: Bus, domain: Domain = "tasks"): Promise<LogEn
 }
 
 /** Waits until `look` answers something, at most ten seconds. */
-export async function eventually<T>(look: () => T | undefined | Promise<T | undefined>): Promise<T> {
+export async function eventually<T>(
+  look: () => T | undefined | Promise<T | undefined>,
+): Promise<T> {
   const until = performance.now() + 10_000;
   for (;;) {
     const found = await look();

@@ -124,10 +124,10 @@ describe("a hosted decider", () => {
         ? [`${entry.envelope.type} ${entry.envelope.task_id}`]
         : [],
     );
-    assert.deepEqual(
-      outs.filter((line) => line.startsWith("task.timed_out")).sort(),
-      ["task.timed_out d2", "task.timed_out d4"],
-    );
+    assert.deepEqual(outs.filter((line) => line.startsWith("task.timed_out")).sort(), [
+      "task.timed_out d2",
+      "task.timed_out d4",
+    ]);
     assert.ok(outs.indexOf("task.timed_out d2") < outs.indexOf("task.progress d2"));
   });
 
@@ -170,7 +170,8 @@ describe("a hosted decider", () => {
       await sender.post(envelope("task.failed", { payload: "bad" }), { [HEADER.replyTo]: reply });
       if (!/[\s>]/.test(reply)) {
         sender.bus.nats.publish(read, "", { reply });
-        for (const verb of ["PING", "INFO", "STATS"]) sender.bus.nats.publish(`$SRV.${verb}`, "", { reply });
+        for (const verb of ["PING", "INFO", "STATS"])
+          sender.bus.nats.publish(`$SRV.${verb}`, "", { reply });
       }
     }
     await sender.bus.flush();

@@ -133,6 +133,7 @@ export function derivedTimedOut(
       },
     },
   });
+  envelope.causation_id = timer.causation;
   if (task.namesTenant) envelope.tenant_id = task.tenant.name;
   return envelope;
 }

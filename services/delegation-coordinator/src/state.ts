@@ -69,6 +69,8 @@ export interface DeadlineTimer {
   readonly due: Instant;
   readonly order: number;
   readonly task: Task;
+  /** The submission that set it. */
+  readonly causation: string;
   index: number;
 }
 

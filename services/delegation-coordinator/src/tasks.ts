@@ -72,7 +72,14 @@ export function addTask(state: TaskState, entry: EventEntry): string | undefined
   if (parent) linkChild(parent, task);
   const due = deadlineOf(entry);
   if (due !== undefined) {
-    const timer: DeadlineTimer = { kind: "deadline", due, order: seq, task, index: -1 };
+    const timer: DeadlineTimer = {
+      kind: "deadline",
+      due,
+      order: seq,
+      task,
+      causation: envelope.id,
+      index: -1,
+    };
     task.deadline = timer;
     state.timers.add(timer);
   }

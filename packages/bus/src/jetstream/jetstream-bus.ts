@@ -41,6 +41,8 @@ export class JetStreamBus implements Bus {
   readonly nats: NatsConnection;
   readonly inboxPrefix: string;
   readonly #state: ConnectionState;
+  /** How many copies each stream has, as far as this connection has asked. */
+  readonly #replicas = new Map<string, number>();
 
   constructor(
     nats: NatsConnection,
@@ -61,12 +63,16 @@ export class JetStreamBus implements Bus {
     return this.#state.isConnected && !this.nats.isClosed();
   }
 
-  provision(spec: StreamSpec): Promise<StreamState> {
-    return provisionStream(this.nats, spec);
+  async provision(spec: StreamSpec): Promise<StreamState> {
+    const known = await provisionStream(this.nats, spec);
+    this.#replicas.set(spec.name, known.replicas);
+    return known.state;
   }
 
-  streamState(stream: string): Promise<StreamState | undefined> {
-    return readStreamState(this.nats, stream);
+  async streamState(stream: string): Promise<StreamState | undefined> {
+    const known = await readStreamState(this.nats, stream);
+    if (known) this.#replicas.set(stream, known.replicas);
+    return known?.state;
   }
 
   async read(stream: string, seq: number): Promise<StoredMessage | undefined> {
@@ -93,7 +99,11 @@ export class JetStreamBus implements Bus {
   }
 
   openAppender(options: AppenderOptions): Appender {
-    return new JetStreamAppender(this.#parts, options);
+    return new JetStreamAppender(
+      this.#parts,
+      options,
+      this.#replicas.get(options.stream) === 1,
+    );
   }
 
   openLease(options: LeaseOptions): Lease {

@@ -18,10 +18,17 @@ interface StreamInfo {
   state: { messages: number; bytes: number; first_seq: number; last_seq: number };
 }
 
+/** What the bus knows of a stream beyond what the port says. */
+export interface KnownStream {
+  state: StreamState;
+  replicas: number;
+}
+
+/** Creates the stream or checks the one there is; throws `stream_mismatch` naming each difference. */
 export async function provisionStream(
   nats: NatsConnection,
   spec: StreamSpec,
-): Promise<StreamState> {
+): Promise<KnownStream> {
   const asked = streamConfig(spec);
   let info: StreamInfo;
   try {
@@ -38,15 +45,16 @@ export async function provisionStream(
       { details: { stream: spec.name, differences } },
     );
   }
-  return toState(spec.name, info);
+  return toKnown(spec.name, info);
 }
 
+/** Undefined when there is no such stream. */
 export async function readStreamState(
   nats: NatsConnection,
   stream: string,
-): Promise<StreamState | undefined> {
+): Promise<KnownStream | undefined> {
   try {
-    return toState(stream, await askApi<StreamInfo>(nats, `STREAM.INFO.${stream}`));
+    return toKnown(stream, await askApi<StreamInfo>(nats, `STREAM.INFO.${stream}`));
   } catch (error) {
     if (apiCodeOf(error) === API_ERROR.streamNotFound) return undefined;
     throw error;
@@ -128,8 +136,17 @@ function show(value: unknown): string {
   return value === undefined ? "absent" : JSON.stringify(value);
 }
 
-function toState(name: string, info: StreamInfo): StreamState {
-  const { messages, bytes, first_seq: firstSeq, last_seq: lastSeq } = info.state;
-  const maxBytes = typeof info.config.max_bytes === "number" ? info.config.max_bytes : -1;
-  return { name, firstSeq, lastSeq, messages, bytes, maxBytes, created: info.created };
+function toKnown(name: string, { state, config, created }: StreamInfo): KnownStream {
+  return {
+    state: {
+      name,
+      firstSeq: state.first_seq,
+      lastSeq: state.last_seq,
+      messages: state.messages,
+      bytes: state.bytes,
+      maxBytes: typeof config.max_bytes === "number" ? config.max_bytes : -1,
+      created,
+    },
+    replicas: typeof config.num_replicas === "number" ? config.num_replicas : 1,
+  };
 }

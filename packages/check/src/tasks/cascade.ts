@@ -1,7 +1,7 @@
 import type { OpenPlan } from "../plan-book.ts";
 import { payloadField, type TaskContext, type TaskEvent } from "./context.ts";
 import { isTerminal } from "./table.ts";
-import { coveringRoot, isAtOrAbove, type GentlePlan, type Task } from "./task.ts";
+import { coveringRoot, type GentlePlan, isAtOrAbove, type Task } from "./task.ts";
 
 const BEGINNING: ReadonlySet<string> = new Set(["task.cancelled", "task.failed", "task.timed_out"]);
 
@@ -92,12 +92,7 @@ function checkCascadeStep(
  * A child names its parent's own end, which is logged later. It is compared when the parent ends
  * under the same plan; a parent that became a leaf may still have ended by itself.
  */
-function checkCausation(
-  context: TaskContext,
-  event: TaskEvent,
-  task: Task,
-  plan: OpenPlan,
-): void {
+function checkCausation(context: TaskContext, event: TaskEvent, task: Task, plan: OpenPlan): void {
   const { sink } = context;
   const { id, causation_id: named } = event.envelope;
   if (task.expectedEnd?.plan === plan.id && task.expectedEnd.id !== id) {
@@ -127,9 +122,10 @@ function checkGentleStep(
   gentle: GentlePlan,
 ): void {
   const { sink } = context;
+  const { causation_id: named } = event.envelope;
   checkCorrelation(context, event, task, gentle.id);
-  if (event.envelope.causation_id === undefined) {
-    sink.add("cascade-causation", `${task.id} names no cause`, task.id);
+  if (named === undefined || (task === gentle.root && named !== gentle.id)) {
+    sink.add("cascade-causation", `${task.id} names ${named ?? "no cause"}`, task.id);
   }
   if (payloadField(event.envelope, "forced") === true) {
     if (event.frame.at < gentle.due) {

@@ -4,6 +4,7 @@ import type { OpenPlan, PlanBook } from "../plan-book.ts";
 import { checkAuthority } from "./authority.ts";
 import { checkClosed, checkDerivedRequest, checkStep, openCascade } from "./cascade.ts";
 import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
+import { checkTimeOut } from "./deadline.ts";
 import { Forest } from "./forest.ts";
 import { adopt, submit } from "./submission.ts";
 import { isTaskState, isTerminal, mayFollow, type TaskState } from "./table.ts";
@@ -160,13 +161,6 @@ export class TaskRules {
     if (!OWED.has(name)) {
       sink.add("owed-type", `the service moves ${task.id} to ${name} by itself`, task.id);
     } else if (name === "cancelled") checkStep(this.#context, event, task);
-    else if (name === "timed_out" && !task.isAdopted) {
-      if (task.due === undefined) {
-        sink.add("timeout-undeclared", `${task.id} declared no deadline`, task.id);
-      } else if (event.frame.at < task.due) {
-        const message = `timed out at ${event.frame.at}, due at ${task.due}`;
-        sink.add("timeout-early", message, task.id);
-      }
-    }
+    else if (name === "timed_out") checkTimeOut(this.#context, event, task);
   }
 }

@@ -1,0 +1,50 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import fc from "fast-check";
+import { boundedDetails, boundedText, DETAIL_LIST_MAX, DETAIL_TEXT_MAX } from "../src/index.ts";
+
+test("a long list is cut and counted", () => {
+  const children = Array.from({ length: 1000 }, (_, i) => `task_${i}`);
+  const details = boundedDetails({ active_children: children, state: "started" });
+  assert.deepEqual(details, {
+    active_children: children.slice(0, DETAIL_LIST_MAX),
+    active_children_count: 1000,
+    state: "started",
+  });
+});
+
+test("a list that fits carries no count", () => {
+  assert.deepEqual(boundedDetails({ a: [1, null, true] }), { a: [1, null, true] });
+});
+
+test("a long text is cut, and not inside a character", () => {
+  assert.equal(boundedText("abc", 3), "abc");
+  assert.equal(boundedText("abcd", 3), "ab…");
+  assert.equal(boundedText("a😀cd", 3), "a…");
+  const { text } = boundedDetails({ text: "x".repeat(9999) });
+  assert.equal(String(text).length, DETAIL_TEXT_MAX);
+});
+
+test("a key named __proto__ is a key like any other and changes nothing", () => {
+  const details = boundedDetails(JSON.parse('{"__proto__":{"isAdmin":true},"constructor":1}'));
+  assert.deepEqual(Object.keys(details), ["__proto__", "constructor"]);
+  assert.equal(Reflect.get({}, "isAdmin"), undefined);
+  assert.equal(Object.getPrototypeOf(details), Object.prototype);
+});
+
+test("whatever comes in, what goes out is small JSON that survives a round trip", () => {
+  fc.assert(
+    fc.property(fc.dictionary(fc.string(), fc.anything()), (given) => {
+      const details = boundedDetails(given);
+      assert.deepEqual(JSON.parse(JSON.stringify(details)), JSON.parse(JSON.stringify(details)));
+      assert.ok(JSON.stringify(details).length < 2_000_000);
+      for (const value of Object.values(details)) assert.notEqual(value, undefined);
+    }),
+  );
+});
+
+test("nesting without end is cut", () => {
+  const circle: Record<string, unknown> = {};
+  circle.self = circle;
+  assert.equal(JSON.stringify(boundedDetails(circle)), '{"self":{"self":{"self":{"self":{}}}}}');
+});

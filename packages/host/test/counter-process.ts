@@ -1,0 +1,10 @@
+/** The counter service as a process of its own, to be killed. Arguments: server URL, instance, lease in ms. */
+import { openCounter } from "./harness.ts";
+
+const [url = "", instance = "", lease = "1500"] = process.argv.slice(2);
+const counter = await openCounter(url, { instance, leaseTtlMs: Number(lease) });
+counter.host.untilLeading().then(
+  () => process.stdout.write("leading\n"),
+  () => process.stdout.write("ended\n"),
+);
+process.stdout.write("started\n");
