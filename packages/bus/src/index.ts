@@ -5,7 +5,7 @@ export { HEADER } from "./headers.ts";
 export { type BusAuth, type ConnectBusOptions, connectBus } from "./jetstream/connect.ts";
 export type { ConnectionChange } from "./jetstream/connection-state.ts";
 export { JetStreamBus } from "./jetstream/jetstream-bus.ts";
-export { LEASE_BUCKET } from "./jetstream/lease-bucket.ts";
+export { LEASE_BUCKET } from "./lease-keeper.ts";
 export type {
   Appender,
   AppenderOptions,

@@ -15,7 +15,7 @@ export interface CheckOptions {
   stream: string;
   /** The log begins in the middle: what came before its first entry is taken as it is. */
   lenient?: boolean;
-  /** Nothing is due any more: at the end no begun plan may be open. */
+  /** Nothing is due any more: at the end no plan may be open but for a grace that still runs. */
   settled?: boolean;
   /** Findings kept in the report; the rest is counted. Default 1,000. */
   maxFindings?: number;
@@ -115,6 +115,11 @@ class LogChecker implements Checker {
       this.#sink.add("plan-open", `plan ${plan.id} was never finished`, plan.envelope.task_id);
       findings.push(...this.#sink.current);
     }
+    for (const { id, root, seq, subject } of this.#tasks?.overdue(this.#frames.lastAt) ?? []) {
+      this.#sink.at(seq, subject);
+      this.#sink.add("gentle-open", `cancel request ${id} was never finished`, root.id);
+      findings.push(...this.#sink.current);
+    }
     return findings;
   }
 
@@ -187,8 +192,12 @@ class LogChecker implements Checker {
   }
 
   #onObligationFailed(tenant: string, body: Record<string, unknown>): void {
-    if (typeof body.id === "string") this.#plans.abandon(tenant, body.id);
-    else this.#sink.add("control-body", "no obligation is named");
+    if (typeof body.id !== "string") {
+      this.#sink.add("control-body", "no obligation is named");
+      return;
+    }
+    this.#plans.abandon(tenant, body.id);
+    this.#tasks?.onObligationFailed(tenant, body.id);
   }
 
   #onBegun(

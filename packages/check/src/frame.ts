@@ -6,6 +6,7 @@ import type { StoredRecord } from "./record.ts";
 /** What an entry says about itself, as far as it can be read. */
 export interface Frame {
   seq: number;
+  subject: string;
   at: number;
   cause: EntryCause | undefined;
   digest: string | undefined;
@@ -22,6 +23,11 @@ export class FrameRules {
   /** Highest intake position that has an entry or is passed by a `position`. */
   #judged = -1;
   epochs = 0;
+
+  /** Time of the newest entry. */
+  get lastAt(): number {
+    return this.#lastAt;
+  }
 
   constructor(sink: FindingSink, lenient: boolean) {
     this.#sink = sink;
@@ -68,6 +74,7 @@ export class FrameRules {
     this.#readSeen(record);
     return {
       seq: record.seq,
+      subject: record.subject,
       at: at ?? this.#lastAt,
       cause,
       digest: record.headers[HEADER.digest],

@@ -50,6 +50,8 @@ export const RULES = {
   "gentle-order": "Cancel requests go to running tasks root first, each once (spec 5.4).",
   "gentle-early": "A forced cancel waits for the end of the grace period (spec 5.4; arch 5).",
   "gentle-unforced": "During the grace only tasks without a runner are cancelled (spec 5.4).",
+  "gentle-open":
+    "In a settled log no cancel request whose grace has passed is unfinished (spec 5.4; arch 2).",
   "task-id": "Every task event names its task (spec 5.4).",
   "task-state": "payload.state is the state that the event leads to (spec 3.2).",
   "task-transition": "A task moves along the transition table only (spec 5.4).",

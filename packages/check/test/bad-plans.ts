@@ -350,4 +350,15 @@ export const badPlans: BadLog[] = [
       return log.last;
     },
   },
+  {
+    rule: "gentle-open",
+    why: "the grace has passed and the root lives",
+    options: { settled: true },
+    build: (log) => {
+      const plan = gentleFamily(log, 100);
+      const asked = log.last;
+      log.wait(100).gentleStep(plan, "task_g", true);
+      return asked;
+    },
+  },
 ];

@@ -27,7 +27,9 @@ export class Outbox {
   /** Their turn has come, but too many are outstanding. */
   readonly #ready = new Fifo<Item>();
   #count = 0;
+  #replies = 0;
   #isClosed = false;
+  #isGivenUp = false;
   #onIdle: (() => void) | undefined;
 
   constructor(context: PublicationContext, maxOutstanding: number) {
@@ -78,9 +80,8 @@ export class Outbox {
         };
       });
     }
-    // Giving one up lets the next of its task start, which is given up in turn.
-    while (this.#running.size > 0)
-      for (const publication of [...this.#running.values()]) publication.abandon();
+    this.#isGivenUp = true;
+    for (const publication of [...this.#running.values()]) publication.abandon();
     this.#subscription.close();
   }
 
@@ -88,7 +89,8 @@ export class Outbox {
     while (this.#running.size < this.#maxOutstanding) {
       const item = this.#ready.shift();
       if (!item) return;
-      this.#start(item);
+      if (this.#isGivenUp) this.#conclude(item, new HarmovelaError("closed", "the agent is closed"));
+      else this.#start(item);
     }
   }
 
@@ -97,13 +99,14 @@ export class Outbox {
     const reply = `${this.#inbox}.${this.#replies}`;
     const publication = new Publication(this.#context, item.message, reply, (outcome) => {
       this.#running.delete(reply);
-      this.#finish(item, outcome);
+      this.#conclude(item, outcome);
+      this.#fill();
+      if (this.#count === 0) this.#onIdle?.();
     });
     this.#running.set(reply, publication);
   }
-  #replies = 0;
 
-  #finish(item: Item, outcome: Outcome): void {
+  #conclude(item: Item, outcome: Outcome): void {
     this.#count -= 1;
     if (outcome instanceof HarmovelaError) item.reject(outcome);
     else item.resolve(outcome);
@@ -113,7 +116,5 @@ export class Outbox {
       if (next) this.#ready.push(next);
       else this.#tasks.delete(task);
     }
-    this.#fill();
-    if (this.#count === 0) this.#onIdle?.();
   }
 }

@@ -179,13 +179,13 @@ export function list(item: Field, min = 0, max: number = LIST_MAX): Field {
   };
 }
 
-/** An object whose unknown keys are allowed and kept. */
+/** An object whose unknown keys are allowed and kept. A key in both tables is required. */
 export function object(required: Fields, optional: Fields = {}): ObjectField {
-  const fields = new Map([...Object.entries(required), ...Object.entries(optional)]);
+  const fields = new Map(Object.entries({ ...required, ...optional, ...required }));
   const names = Object.keys(required);
   const shape: Record<string, z.ZodType> = {};
-  for (const [name, field] of Object.entries(required)) shape[name] = field.schema;
   for (const [name, field] of Object.entries(optional)) shape[name] = field.schema.optional();
+  for (const [name, field] of Object.entries(required)) shape[name] = field.schema;
   return {
     expected: "an object",
     schema: z.looseObject(shape),

@@ -20,7 +20,6 @@ export const SEMANTIC_CHECKS: readonly string[] = [
   "ids and names are at most 128 bytes of UTF-8 (the schemas count characters) without lone surrogates",
   "date-times lie in the years 0001 to 9999 in UTC and on days that their month has",
   "durations are at most 1,000 years",
-  "an address in brackets in a URI is an IPv6 address",
   "the type is registered and spec_version is supported",
   "payload.task_id, payload.parent_task_id and payload.original_task equal the envelope's task_id, parent_task_id and compensation_id where both are present",
   "the last id of evidence_chain equals causation_id where both are present",

@@ -7,9 +7,9 @@ const QUERY = "(?:[A-Za-z0-9\\-._~!$&'()*+,;=:@/?]|%[0-9A-Fa-f]{2})*";
 const IPV6 = "\\[[0-9A-Fa-f:.]{2,45}\\]";
 const AUTHORITY = `(?:${USER_INFO}@)?(?:${IPV6}|${REG_NAME})(?::\\d*)?`;
 
-/** RFC 3986 `URI`: a scheme, then authority and path, or a path; query; fragment. */
+/** RFC 3986 `URI`: a scheme, then authority and path, or a path that is not empty; query; fragment. */
 export const URI_PATTERN = new RegExp(
-  `^[A-Za-z][A-Za-z0-9+.\\-]*:(?://${AUTHORITY}(?:/${PCHAR}*)*|/(?:${PCHAR}+(?:/${PCHAR}*)*)?|${PCHAR}+(?:/${PCHAR}*)*|)(?:\\?${QUERY})?(?:#${QUERY})?$`,
+  `^[A-Za-z][A-Za-z0-9+.\\-]*:(?://${AUTHORITY}(?:/${PCHAR}*)*|/(?:${PCHAR}+(?:/${PCHAR}*)*)?|${PCHAR}+(?:/${PCHAR}*)*)(?:\\?${QUERY})?(?:#${QUERY})?$`,
 );
 
 const BRACKETED = /\[([^\]]*)\]/;

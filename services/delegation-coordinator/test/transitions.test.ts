@@ -117,7 +117,7 @@ test("other families are facts, heartbeats leave no entry", () => {
 });
 
 test("spans that are not whole milliseconds are refused", () => {
-  const bad = [-1, 1.5, 2 ** 53, Number.POSITIVE_INFINITY];
+  const bad = [-1, 1.5, 2 ** 53];
   for (const value of bad) {
     const payload = { timeout_ms: value };
     world()

@@ -1,7 +1,8 @@
 /** Requests to the server's JetStream API, and the form of its answers. */
 import { HarmovelaError } from "@harmovela/failure";
 import type { NatsConnection } from "@nats-io/nats-core";
-import { type ApiError, apiErrorToHarmovela, toBusError } from "./errors.ts";
+import { type ApiError, toApiFailure } from "../api-error.ts";
+import { toBusError } from "./errors.ts";
 
 const API_TIMEOUT_MS = 5_000;
 
@@ -27,13 +28,6 @@ export async function askApi<T extends object>(
     throw new HarmovelaError("connection_error", "the server's answer has no known form");
   }
   const { error } = answer as { error?: ApiError };
-  if (error) throw apiErrorToHarmovela(error);
+  if (error) throw toApiFailure(error);
   return answer as T;
-}
-
-/** The API error number of a caught value; 0 when it has none. */
-export function apiCodeOf(caught: unknown): number {
-  if (!(caught instanceof HarmovelaError)) return 0;
-  const code = caught.details?.api_code;
-  return typeof code === "number" ? code : 0;
 }

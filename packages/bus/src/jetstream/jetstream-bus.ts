@@ -1,9 +1,14 @@
 /** The bus over a connection to NATS with JetStream. */
+import { randomUUID } from "node:crypto";
 import type { Instant } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import { createInbox, type NatsConnection } from "@nats-io/nats-core";
+import { API_ERROR, apiCodeOf, readPubAck } from "../api-error.ts";
 import { callOut } from "../call-out.ts";
-import { headerValue } from "../header-block.ts";
+import { ChainAppender } from "../chain-appender.ts";
+import { systemClock } from "../clock.ts";
+import { headerBlock, headerValue } from "../header-block.ts";
+import { LeaseKeeper } from "../lease-keeper.ts";
 import type {
   Appender,
   AppenderOptions,
@@ -20,15 +25,15 @@ import type {
   Subscription,
 } from "../port.ts";
 import { isPublishable } from "../subjects.ts";
-import { apiCodeOf, askApi } from "./api.ts";
-import { JetStreamAppender } from "./appender.ts";
+import type { Wire } from "../wire.ts";
+import { askApi } from "./api.ts";
 import { type ConnectionChange, ConnectionState } from "./connection-state.ts";
-import { API_ERROR, type ApiError, apiErrorToHarmovela, toBusError } from "./errors.ts";
-import { JetStreamLease } from "./lease.ts";
+import { toBusError } from "./errors.ts";
+import { LeaseBucket } from "./lease-bucket.ts";
 import { provisionStream, readStreamState } from "./provision.ts";
 import { JetStreamReader } from "./reader.ts";
 import { ReceivedMessage } from "./stored-message.ts";
-import { toWireHeaders } from "./wire-headers.ts";
+import { toWireHeaders, wireHeaders } from "./wire-headers.ts";
 
 const STORE_TIMEOUT_MS = 5_000;
 
@@ -95,19 +100,33 @@ export class JetStreamBus implements Bus {
   }
 
   openReader(stream: string, options: ReaderOptions): Reader {
-    return new JetStreamReader(this.#parts, stream, options);
-  }
-
-  openAppender(options: AppenderOptions): Appender {
-    return new JetStreamAppender(
-      this.#parts,
+    return new JetStreamReader(
+      {
+        nats: this.nats,
+        inboxPrefix: this.inboxPrefix,
+        isConnected: () => this.isConnected,
+        onReconnected: (fn) => this.#state.onReconnected(fn),
+      },
+      stream,
       options,
-      this.#replicas.get(options.stream) === 1,
     );
   }
 
+  openAppender(options: AppenderOptions): Appender {
+    return new ChainAppender(this.#wire, options, this.#replicas.get(options.stream) === 1);
+  }
+
   openLease(options: LeaseOptions): Lease {
-    return new JetStreamLease(this.nats, options);
+    const { ttlMs, replicas = 1 } = options;
+    return new LeaseKeeper(
+      {
+        clock: systemClock,
+        openStore: (timeoutMs) => LeaseBucket.open(this.nats, { ttlMs, replicas, timeoutMs }),
+        jitter: Math.random,
+        id: randomUUID(),
+      },
+      options,
+    );
   }
 
   async store(
@@ -116,16 +135,7 @@ export class JetStreamBus implements Bus {
     data: Uint8Array,
     timeoutMs = STORE_TIMEOUT_MS,
   ): Promise<{ stream: string; seq: number }> {
-    const reply = await this.request(subject, headers, data, timeoutMs);
-    let ack: { stream?: unknown; seq?: unknown; error?: ApiError };
-    try {
-      ack = JSON.parse(new TextDecoder().decode(reply.data)) ?? {};
-    } catch (cause) {
-      throw notAStream(cause);
-    }
-    if (ack.error) throw apiErrorToHarmovela(ack.error);
-    if (typeof ack.stream !== "string" || typeof ack.seq !== "number") throw notAStream(undefined);
-    return { stream: ack.stream, seq: ack.seq };
+    return readPubAck((await this.request(subject, headers, data, timeoutMs)).data);
   }
 
   publish(subject: string, headers: Headers, data: Uint8Array): void {
@@ -197,13 +207,22 @@ export class JetStreamBus implements Bus {
     await this.close();
   }
 
-  get #parts() {
+  get #wire(): Wire {
     return {
-      nats: this.nats,
-      inboxPrefix: this.inboxPrefix,
-      isConnected: () => this.isConnected,
-      onceDisconnected: (fn: () => void) => this.#state.onceDisconnected(fn),
-      onReconnected: (fn: () => void) => this.#state.onReconnected(fn),
+      clock: systemClock,
+      newInbox: () => this.newInbox(),
+      publish: (subject, lines, data, reply) =>
+        this.nats.publish(subject, data, { reply, headers: wireHeaders(headerBlock(lines)) }),
+      subscribe: (subject, onMessage, onLost) => {
+        const subscription = this.nats.subscribe(subject, {
+          callback: (error, message) => {
+            if (error) callOut(onLost);
+            else callOut(() => onMessage(new ReceivedMessage(message)));
+          },
+        });
+        return { close: () => subscription.unsubscribe() };
+      },
+      onceDisconnected: (fn) => this.#state.onceDisconnected(fn),
     };
   }
 }
@@ -212,8 +231,4 @@ export class JetStreamBus implements Bus {
 function assertPublishable(subject: string): void {
   if (isPublishable(subject)) return;
   throw new HarmovelaError("invalid_argument", "that subject cannot be published on");
-}
-
-function notAStream(cause: unknown): HarmovelaError {
-  return new HarmovelaError("no_service", "who answered was no stream", { cause });
 }

@@ -1,24 +1,23 @@
 /** The bucket `HV_LEASES`: a key-value bucket of NATS whose entries live for a fixed time. */
 import { HarmovelaError } from "@harmovela/failure";
 import type { NatsConnection } from "@nats-io/nats-core";
+import { API_ERROR, apiCodeOf, readPubAck } from "../api-error.ts";
+import {
+  LEASE_BUCKET,
+  type LeaseEntry,
+  type LeaseStore,
+  leaseTimeMismatch,
+} from "../lease-keeper.ts";
 import type { Headers } from "../port.ts";
-import { apiCodeOf, askApi } from "./api.ts";
-import { API_ERROR, type ApiError, apiErrorToHarmovela, toBusError } from "./errors.ts";
+import { askApi } from "./api.ts";
+import { toBusError } from "./errors.ts";
 import { toWireHeaders } from "./wire-headers.ts";
-
-export const LEASE_BUCKET = "HV_LEASES";
 
 const STREAM = `KV_${LEASE_BUCKET}`;
 const NANOS_PER_MS = 1_000_000;
 const KEY = /^[A-Za-z0-9_=/-]+(?:\.[A-Za-z0-9_=/-]+)*$/;
 
-export interface LeaseEntry {
-  revision: number;
-  /** "" when it was given up. */
-  value: string;
-}
-
-export class LeaseBucket {
+export class LeaseBucket implements LeaseStore {
   readonly #nats: NatsConnection;
   readonly #timeoutMs: number;
 
@@ -57,11 +56,7 @@ export class LeaseBucket {
       isMs = there.config.max_age / NANOS_PER_MS;
     }
     if (isMs !== options.ttlMs) {
-      throw new HarmovelaError(
-        "stream_mismatch",
-        `leases in bucket ${LEASE_BUCKET} last ${isMs} ms, not ${options.ttlMs} ms`,
-        { details: { bucket: LEASE_BUCKET, ttl_ms: isMs, asked_ttl_ms: options.ttlMs } },
-      );
+      throw leaseTimeMismatch(isMs, options.ttlMs);
     }
     return new LeaseBucket(nats, options.timeoutMs);
   }
@@ -93,19 +88,18 @@ export class LeaseBucket {
   }
 
   async #write(key: string, headers: Headers, value: string): Promise<number> {
-    let ack: { seq?: number; error?: ApiError };
+    let answer: Uint8Array;
     try {
       const wire = toWireHeaders(headers);
       const reply = await this.#nats.request(subjectOf(key), value, {
         timeout: this.#timeoutMs,
         ...(wire === undefined ? {} : { headers: wire }),
       });
-      ack = reply.json();
+      answer = reply.data;
     } catch (caught) {
       throw toBusError(caught);
     }
-    if (ack.error) throw apiErrorToHarmovela(ack.error);
-    return ack.seq ?? 0;
+    return readPubAck(answer).seq;
   }
 }
 

@@ -4,9 +4,9 @@
  */
 import { HarmovelaError } from "@harmovela/failure";
 import type { NatsConnection } from "@nats-io/nats-core";
+import { API_ERROR, apiCodeOf } from "../api-error.ts";
 import type { StreamSpec, StreamState } from "../port.ts";
-import { apiCodeOf, askApi } from "./api.ts";
-import { API_ERROR } from "./errors.ts";
+import { askApi } from "./api.ts";
 
 const NANOS_PER_MS = 1_000_000;
 /** The shortest the server allows: nobody here relies on message ids, and a wide one lets ids collide. */

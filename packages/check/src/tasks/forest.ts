@@ -32,6 +32,13 @@ export class Forest {
     return this.#gentle.get(tenant)?.get(id);
   }
 
+  /** Cancel requests whose root is live and that nobody has given up. */
+  *openRequests(): IterableIterator<GentlePlan> {
+    for (const ofTenant of this.#gentle.values()) {
+      for (const plan of ofTenant.values()) if (!plan.isAbandoned) yield plan;
+    }
+  }
+
   /** The task is terminal: its plans and requests go with it. */
   end(tenant: string, task: Task): void {
     this.live -= 1;

@@ -8,7 +8,7 @@ import { checkTimeOut } from "./deadline.ts";
 import { Forest } from "./forest.ts";
 import { adopt, submit } from "./submission.ts";
 import { isTaskState, isTerminal, mayFollow, type TaskState } from "./table.ts";
-import type { Task } from "./task.ts";
+import type { GentlePlan, Task } from "./task.ts";
 
 /** Owed events a service may move tasks with; a plan's own event is held to its begun entry. */
 const OWED: ReadonlySet<string> = new Set(["cancelled", "cancel.requested", "timed_out"]);
@@ -55,6 +55,17 @@ export class TaskRules {
     checkAuthority(this.#context, event, task, name);
     if (event.owedBy !== undefined) this.#checkOwed(event, task, name);
     openCascade(this.#context, plan, task);
+  }
+
+  /** A failed obligation: the cancel request of that id need not be finished. */
+  onObligationFailed(tenant: string, id: string): void {
+    const plan = this.#context.forest.request(tenant, id);
+    if (plan !== undefined) plan.isAbandoned = true;
+  }
+
+  /** Cancel requests whose grace has passed at `now` and whose root has not ended. */
+  overdue(now: number): GentlePlan[] {
+    return [...this.#context.forest.openRequests()].filter(({ due }) => due <= now);
   }
 
   onEvent(event: TaskEvent): void {
@@ -125,7 +136,9 @@ export class TaskRules {
     const grace = payloadField(envelope, "grace_period_ms");
     const graceMs = typeof grace === "number" ? grace : this.#context.defaultGraceMs;
     const due = frame.at + graceMs;
-    this.#context.forest.openRequest(tenant, { id: envelope.id, root: task, seq: frame.seq, due });
+    const { seq, subject } = frame;
+    const plan = { id: envelope.id, root: task, seq, subject, due, isAbandoned: false };
+    this.#context.forest.openRequest(tenant, plan);
     task.requestedBy = envelope.id;
   }
 

@@ -36,8 +36,12 @@ export interface GentlePlan {
   root: Task;
   /** Sequence of the request. */
   seq: number;
+  /** Subject of the request. */
+  subject: string;
   /** End of the grace. */
   due: number;
+  /** An obligation of it failed: nobody need finish it. */
+  isAbandoned: boolean;
 }
 
 /** The nearest begun plan at or above a task that holds its subtree closed. */

@@ -6,12 +6,38 @@
  * L2. Time is monotonic and counted from before the request was sent.
  * L3. The value names this very lease, so that an answer that was lost is recognised as one's own.
  */
-import { randomUUID } from "node:crypto";
 import { type HarmovelaError, toHarmovelaError } from "@harmovela/failure";
-import type { NatsConnection } from "@nats-io/nats-core";
-import { callOut } from "../call-out.ts";
-import type { Lease, LeaseOptions } from "../port.ts";
-import { LeaseBucket } from "./lease-bucket.ts";
+import { callOut } from "./call-out.ts";
+import type { Clock } from "./clock.ts";
+import type { Lease, LeaseOptions } from "./port.ts";
+
+export const LEASE_BUCKET = "HV_LEASES";
+
+export interface LeaseEntry {
+  revision: number;
+  /** "" when it was given up. */
+  value: string;
+}
+
+/** Where leases are kept: entries with revisions that vanish after the time to live. */
+export interface LeaseStore {
+  /** Writes if the key is at `revision` (0: there is none); the new revision. Throws `append_conflict`. */
+  put(key: string, value: string, revision: number): Promise<number>;
+  /** Marks it as given up if it is at `revision`. */
+  giveUp(key: string, revision: number): Promise<void>;
+  /** Undefined when there is no such key, or no longer. */
+  last(key: string): Promise<LeaseEntry | undefined>;
+}
+
+export interface LeaseKeeperParts {
+  clock: Clock;
+  /** Opens the store; `stream_mismatch` when its entries live for another time. */
+  openStore: (timeoutMs: number) => Promise<LeaseStore>;
+  /** Between 0 and 1: keeps standbys from trying in step. */
+  jitter: () => number;
+  /** Unlike that of any other lease. */
+  id: string;
+}
 
 /** Attempts to take a lease that is held are this share of its time apart, within bounds. */
 const TAKE_SHARE = 1 / 10;
@@ -21,23 +47,23 @@ const TAKE_MS_MAX = 500;
 const REQUEST_SHARE = 1 / 6;
 const REQUEST_MS_MIN = 200;
 
-export class JetStreamLease implements Lease {
-  readonly #nats: NatsConnection;
+export class LeaseKeeper implements Lease {
+  readonly #parts: LeaseKeeperParts;
   readonly #options: LeaseOptions;
   readonly #value: string;
-  #bucket: LeaseBucket | undefined;
+  #store: LeaseStore | undefined;
   /** Of the entry that is ours; 0 when none is. */
   #revision = 0;
   #isHeld = false;
   #isClosed = false;
-  #next: NodeJS.Timeout | undefined;
-  #giveUp: NodeJS.Timeout | undefined;
+  #cancelNext: (() => void) | undefined;
+  #cancelGiveUp: (() => void) | undefined;
   #turn: Promise<void> = Promise.resolve();
 
-  constructor(nats: NatsConnection, options: LeaseOptions) {
-    this.#nats = nats;
+  constructor(parts: LeaseKeeperParts, options: LeaseOptions) {
+    this.#parts = parts;
     this.#options = options;
-    this.#value = JSON.stringify({ holder: options.holder, lease: randomUUID() });
+    this.#value = JSON.stringify({ holder: options.holder, lease: parts.id });
     this.#schedule(0);
   }
 
@@ -49,13 +75,13 @@ export class JetStreamLease implements Lease {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#isHeld = false;
-    clearTimeout(this.#next);
-    clearTimeout(this.#giveUp);
+    this.#cancelNext?.();
+    this.#cancelGiveUp?.();
     // A request under way may still take or renew it.
     await this.#turn;
     if (this.#revision === 0) return;
     try {
-      await this.#bucket?.giveUp(this.#options.key, this.#revision);
+      await this.#store?.giveUp(this.#options.key, this.#revision);
     } catch {
       // Then it ends by itself: giving it up early is a courtesy to the standby.
     }
@@ -63,19 +89,18 @@ export class JetStreamLease implements Lease {
 
   #schedule(ms: number): void {
     if (this.#isClosed) return;
-    this.#next = setTimeout(() => {
+    this.#cancelNext = this.#parts.clock.after(ms, () => {
       this.#turn = this.#step();
-    }, ms);
-    this.#next.unref();
+    });
   }
 
   async #step(): Promise<void> {
-    const { key, ttlMs, replicas = 1 } = this.#options;
+    const { key, ttlMs } = this.#options;
     const timeoutMs = Math.max(REQUEST_MS_MIN, ttlMs * REQUEST_SHARE);
-    const sentAt = performance.now();
+    const sentAt = this.#parts.clock.monotonic();
     try {
-      this.#bucket ??= await LeaseBucket.open(this.#nats, { ttlMs, replicas, timeoutMs });
-      this.#revision = await this.#bucket.put(key, this.#value, this.#revision);
+      this.#store ??= await this.#parts.openStore(timeoutMs);
+      this.#revision = await this.#store.put(key, this.#value, this.#revision);
     } catch (caught) {
       await this.#onRefused(toHarmovelaError(caught));
       return;
@@ -85,16 +110,15 @@ export class JetStreamLease implements Lease {
 
   #onTaken(sentAt: number): void {
     if (this.#isClosed) return;
-    const left = sentAt + (this.#options.ttlMs * 2) / 3 - performance.now();
+    const left = sentAt + (this.#options.ttlMs * 2) / 3 - this.#parts.clock.monotonic();
     if (left <= 0) {
       // The answer took so long that it is not a lease to rely on.
       this.#lose();
       this.#schedule(0);
       return;
     }
-    clearTimeout(this.#giveUp);
-    this.#giveUp = setTimeout(() => this.#lose(), left);
-    this.#giveUp.unref();
+    this.#cancelGiveUp?.();
+    this.#cancelGiveUp = this.#parts.clock.after(left, () => this.#lose());
     const isNew = !this.#isHeld;
     this.#isHeld = true;
     if (isNew) callOut(this.#options.onAcquired);
@@ -114,7 +138,7 @@ export class JetStreamLease implements Lease {
   /** Somebody's entry is there, or ours is gone. An entry of ours whose answer was lost is taken up again. */
   async #lookAtHolder(): Promise<void> {
     try {
-      const entry = await this.#bucket?.last(this.#options.key);
+      const entry = await this.#store?.last(this.#options.key);
       const isFree = entry === undefined || entry.value === "" || entry.value === this.#value;
       this.#revision = isFree ? (entry?.revision ?? 0) : 0;
       if (entry?.value !== this.#value) this.#lose();
@@ -124,7 +148,7 @@ export class JetStreamLease implements Lease {
   }
 
   #lose(): void {
-    clearTimeout(this.#giveUp);
+    this.#cancelGiveUp?.();
     if (!this.#isHeld) return;
     this.#isHeld = false;
     callOut(this.#options.onLost);
@@ -140,6 +164,15 @@ export class JetStreamLease implements Lease {
   /** With jitter, so that standbys do not try in step. */
   #pauseMs(): number {
     const ms = Math.min(TAKE_MS_MAX, Math.max(TAKE_MS_MIN, this.#options.ttlMs * TAKE_SHARE));
-    return ms * (0.5 + Math.random());
+    return ms * (0.5 + this.#parts.jitter());
   }
+}
+
+/** The refusal of a bucket whose entries live for another time; names both. */
+export function leaseTimeMismatch(isMs: number, askedMs: number): HarmovelaError {
+  return new HarmovelaError(
+    "stream_mismatch",
+    `leases in bucket ${LEASE_BUCKET} last ${isMs} ms, not ${askedMs} ms`,
+    { details: { bucket: LEASE_BUCKET, ttl_ms: isMs, asked_ttl_ms: askedMs } },
+  );
 }

@@ -10,36 +10,27 @@
  * A3. Acknowledgements may arrive in any order; what is reported is the contiguous prefix.
  * A4. No promise, timer or subscription per append: one reply inbox, one timer for the oldest.
  */
-import { randomBytes } from "node:crypto";
 import { HarmovelaError } from "@harmovela/failure";
-import { createInbox, type Msg, type NatsConnection, type Subscription } from "@nats-io/nats-core";
-import { callOut } from "../call-out.ts";
-import { headerBlock, headerLines } from "../header-block.ts";
-import type { Appender, AppenderOptions, AppendFailure, Headers } from "../port.ts";
-import { type ApiError, isConflict } from "./errors.ts";
-import { wireHeaders } from "./wire-headers.ts";
+import { isConflict, type PubAck } from "./api-error.ts";
+import { callOut } from "./call-out.ts";
+import { headerLines } from "./header-block.ts";
+import type {
+  Appender,
+  AppenderOptions,
+  AppendFailure,
+  CoreMessage,
+  Headers,
+  Subscription,
+} from "./port.ts";
+import type { Wire } from "./wire.ts";
 
 const IN_FLIGHT_DEFAULT = 512;
 const ACK_TIMEOUT_MS_DEFAULT = 5_000;
-/** Enough that no two appenders to one stream ever share it. */
-const CHAIN_ID_BYTES = 9;
 
-interface PubAck {
-  stream?: string;
-  seq?: number;
-  error?: ApiError;
-}
+const decoder = new TextDecoder();
 
-export interface AppenderConnection {
-  nats: NatsConnection;
-  inboxPrefix: string;
-  isConnected(): boolean;
-  /** Calls once at the next loss of the connection; the result cancels it. */
-  onceDisconnected(fn: () => void): () => void;
-}
-
-export class JetStreamAppender implements Appender {
-  readonly #connection: AppenderConnection;
+export class ChainAppender implements Appender {
+  readonly #wire: Wire;
   readonly #options: AppenderOptions;
   readonly #maxInFlight: number;
   readonly #ackTimeoutMs: number;
@@ -53,14 +44,14 @@ export class JetStreamAppender implements Appender {
   readonly #sentAt: Float64Array;
   /** Acknowledged beyond the contiguous prefix. */
   readonly #early = new Set<number>();
-  #timer: NodeJS.Timeout | undefined;
+  #cancelTimer: (() => void) | undefined;
   #isReportDue = false;
   #isDead = false;
   #last: number;
   #acked: number;
 
-  constructor(connection: AppenderConnection, options: AppenderOptions, isSingleCopy: boolean) {
-    this.#connection = connection;
+  constructor(wire: Wire, options: AppenderOptions, isSingleCopy: boolean) {
+    this.#wire = wire;
     this.#options = options;
     this.#maxInFlight = options.maxInFlight ?? IN_FLIGHT_DEFAULT;
     this.#ackTimeoutMs = options.ackTimeoutMs ?? ACK_TIMEOUT_MS_DEFAULT;
@@ -68,12 +59,15 @@ export class JetStreamAppender implements Appender {
     this.#acked = options.last;
     this.#sentAt = new Float64Array(this.#maxInFlight);
     this.#expectation = `Nats-Expected-Stream: ${options.stream}\r\nNats-Expected-Last-Sequence: `;
-    this.#chainId = isSingleCopy ? randomBytes(CHAIN_ID_BYTES).toString("base64url") : undefined;
-    this.#inbox = createInbox(connection.inboxPrefix);
-    this.#subscription = connection.nats.subscribe(`${this.#inbox}.*`, {
-      callback: (error, message) => this.#onAnswer(error, message),
-    });
-    this.#cancelDisconnect = connection.onceDisconnected(() =>
+    this.#inbox = wire.newInbox();
+    this.#chainId = isSingleCopy ? this.#inbox.slice(this.#inbox.lastIndexOf(".") + 1) : undefined;
+    this.#subscription = wire.subscribe(
+      `${this.#inbox}.*`,
+      (message) => this.#onAnswer(message),
+      () =>
+        this.#fail({ reason: "unknown", apiCode: 0, message: "the reply subject is forbidden" }),
+    );
+    this.#cancelDisconnect = wire.onceDisconnected(() =>
       this.#fail({ reason: "unknown", apiCode: 0, message: "the connection was lost" }),
     );
   }
@@ -100,14 +94,11 @@ export class JetStreamAppender implements Appender {
       });
     }
     const seq = this.#last + 1;
-    const block = headerBlock(this.#expectations() + headerLines(headers));
-    this.#connection.nats.publish(subject, data, {
-      reply: `${this.#inbox}.${seq}`,
-      headers: wireHeaders(block),
-    });
+    const lines = this.#expectations() + headerLines(headers);
+    this.#wire.publish(subject, lines, data, `${this.#inbox}.${seq}`);
     this.#last = seq;
-    this.#sentAt[seq % this.#maxInFlight] = performance.now();
-    if (this.#timer === undefined) this.#arm(this.#ackTimeoutMs);
+    this.#sentAt[seq % this.#maxInFlight] = this.#wire.clock.monotonic();
+    if (this.#cancelTimer === undefined) this.#arm(this.#ackTimeoutMs);
     return seq;
   }
 
@@ -126,12 +117,8 @@ export class JetStreamAppender implements Appender {
     return `${own}Nats-Expected-Last-Msg-Id: ${id}.${this.#last}\r\n`;
   }
 
-  #onAnswer(error: Error | null, message: Msg): void {
+  #onAnswer(message: CoreMessage): void {
     if (this.#isDead) return;
-    if (error) {
-      this.#fail({ reason: "unknown", apiCode: 0, message: "the reply subject was lost" });
-      return;
-    }
     const subject = message.subject;
     const seq = Number(subject.slice(subject.lastIndexOf(".") + 1));
     if (message.data.length === 0) {
@@ -141,7 +128,7 @@ export class JetStreamAppender implements Appender {
     }
     let ack: PubAck;
     try {
-      ack = message.json<PubAck>();
+      ack = (JSON.parse(decoder.decode(message.data)) ?? {}) as PubAck;
     } catch {
       // Whoever answered, it was not the stream.
       this.#fail({ reason: "unknown", apiCode: 0, message: "an answer has no known form" }, seq);
@@ -181,15 +168,14 @@ export class JetStreamAppender implements Appender {
   }
 
   #arm(ms: number): void {
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined;
+    this.#cancelTimer = this.#wire.clock.after(ms, () => {
+      this.#cancelTimer = undefined;
       if (this.inFlight === 0) return;
       const oldest = this.#sentAt[(this.#acked + 1) % this.#maxInFlight] ?? 0;
-      const left = oldest + this.#ackTimeoutMs - performance.now();
+      const left = oldest + this.#ackTimeoutMs - this.#wire.clock.monotonic();
       if (left > 0) this.#arm(left);
       else this.#fail({ reason: "unknown", apiCode: 0, message: "no answer in time" });
-    }, ms);
-    this.#timer.unref();
+    });
   }
 
   #fail(failure: Omit<AppendFailure, "seq">, seq = this.#acked + 1): void {
@@ -200,8 +186,8 @@ export class JetStreamAppender implements Appender {
 
   #release(): void {
     this.#isDead = true;
-    clearTimeout(this.#timer);
+    this.#cancelTimer?.();
     this.#cancelDisconnect();
-    this.#subscription.unsubscribe();
+    this.#subscription.close();
   }
 }

@@ -1,0 +1,174 @@
+/** One log as one observer reads it: in order, without gap or duplicate over reconnects. */
+import {
+  type Bus,
+  type Clock,
+  HEADER,
+  logStream,
+  parseLogSubject,
+  type Reader,
+  type StoredMessage,
+  type StreamState,
+} from "@harmovela/bus";
+import type { Domain, Envelope } from "@harmovela/envelope";
+import { HarmovelaError, toHarmovelaError } from "@harmovela/failure";
+import { formatCursor } from "./cursor.ts";
+import type { Matcher } from "./filter.ts";
+
+/** An entry of a log. */
+export interface Observed {
+  envelope: Envelope;
+  /** Its position, `<stream>:<sequence>`; a start after it is exclusive (spec 9.3). */
+  cursor: string;
+  domain: Domain;
+  /** Positions right before it that were trimmed before they could be read. */
+  gap?: Gap;
+}
+
+/** Positions of a log, both inclusive, that can no longer be read. */
+export interface Gap {
+  domain: Domain;
+  from: number;
+  to: number;
+}
+
+export interface LaneContext {
+  bus: Bus;
+  clock: Clock;
+  tenant: string;
+  matcher: Matcher;
+  maxBuffered: number;
+  onReady: () => void;
+  onGap: (gap: Gap) => void;
+}
+
+/** "now": what is stored from now on. A number: exclusive. */
+export type LaneStart = "now" | number;
+
+/** After a pause of so long the log may have been trimmed under a slow reader. */
+const QUIET_MS = 60_000;
+const STATE_ATTEMPTS_MAX = 8;
+const STATE_RETRY_MS = 250;
+const EPOCH = /^(?:0|[1-9]\d{0,15})$/;
+const decoder = new TextDecoder();
+
+export class Lane {
+  readonly domain: Domain;
+  readonly #context: LaneContext;
+  #reader: Reader | undefined;
+  #isClosed = false;
+  #position = 0;
+  #gap: Gap | undefined;
+  #mustCheck = false;
+  #lastTakenAt: number;
+
+  constructor(context: LaneContext, domain: Domain) {
+    this.#context = context;
+    this.domain = domain;
+    this.#lastTakenAt = context.clock.monotonic();
+  }
+
+  /** Sequence of the last entry that was handed out or passed over. */
+  get position(): number {
+    return this.#position;
+  }
+
+  /** Fixes the start. A log that does not exist yet is read from its beginning when it appears. */
+  async open(start: LaneStart): Promise<void> {
+    const state = await this.#state();
+    if (this.#isClosed) return;
+    this.#position = start === "now" ? (state?.lastSeq ?? 0) : start;
+    this.#assertReaches(state);
+    this.#noteGap((state?.firstSeq ?? 0) - 1);
+    const { bus, tenant, matcher, maxBuffered, onReady } = this.#context;
+    this.#reader = bus.openReader(logStream(this.domain), {
+      after: this.#position,
+      filter: matcher.subjectOf(tenant, this.domain),
+      maxBuffered,
+      onReady,
+    });
+  }
+
+  onReconnected(): void {
+    this.#mustCheck = true;
+    this.#context.onReady();
+  }
+
+  /** What has arrived, at most `max` entries; undefined when nothing has. Throws `stream_mismatch`. */
+  async take(max: number): Promise<StoredMessage[] | undefined> {
+    const messages = this.#reader?.take(max) ?? [];
+    const now = this.#context.clock.monotonic();
+    const first = messages[0];
+    if (this.#mustCheck) await this.#check(first, STATE_ATTEMPTS_MAX);
+    else if (first && first.seq > this.#position + 1 && now - this.#lastTakenAt > QUIET_MS)
+      await this.#check(first, STATE_ATTEMPTS_MAX);
+    this.#lastTakenAt = now;
+    return first && messages;
+  }
+
+  /** The entry in a message, undefined when the observer does not want it. Moves the position. */
+  read(message: StoredMessage): Observed | undefined {
+    this.#position = message.seq;
+    const { matcher } = this.#context;
+    const address = parseLogSubject(message.subject);
+    if (!address || !matcher.matchesAddress(address)) return undefined;
+    // Without the mark of a leadership it was not written by the service (architecture, section 3).
+    if (!EPOCH.test(message.header(HEADER.epoch))) return undefined;
+    const envelope = JSON.parse(decoder.decode(message.data)) as Envelope;
+    if (!matcher.matchesBody(envelope)) return undefined;
+    const cursor = formatCursor({ domain: this.domain, seq: message.seq });
+    const observed: Observed = { envelope, cursor, domain: this.domain };
+    if (this.#gap) observed.gap = this.#gap;
+    this.#gap = undefined;
+    return observed;
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    await this.#reader?.close();
+  }
+
+  async #check(next: StoredMessage | undefined, attempts: number): Promise<void> {
+    let state: StreamState | undefined;
+    try {
+      state = await this.#state(attempts);
+    } catch (error) {
+      const { code } = toHarmovelaError(error);
+      // The server is not back yet; it is asked again when something arrives.
+      if (code !== "unauthorized") return;
+      throw error;
+    }
+    this.#mustCheck = false;
+    this.#assertReaches(state);
+    if (next) this.#noteGap(Math.min((state?.firstSeq ?? 0) - 1, next.seq - 1));
+  }
+
+  /** A log that ends before what was read of it is another log (case M1). */
+  #assertReaches(state: StreamState | undefined): void {
+    const lastSeq = state?.lastSeq ?? 0;
+    if (lastSeq >= this.#position) return;
+    throw new HarmovelaError("stream_mismatch", "the log is shorter than what was read of it", {
+      details: { stream: logStream(this.domain), position: this.#position, last_seq: lastSeq },
+    });
+  }
+
+  #noteGap(to: number): void {
+    const from = this.#position + 1;
+    if (to < from) return;
+    this.#position = to;
+    this.#gap = { domain: this.domain, from: this.#gap?.from ?? from, to };
+    this.#context.onGap({ domain: this.domain, from, to });
+  }
+
+  async #state(attempts = STATE_ATTEMPTS_MAX): Promise<StreamState | undefined> {
+    const { bus, clock } = this.#context;
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await bus.streamState(logStream(this.domain));
+      } catch (caught) {
+        const error = toHarmovelaError(caught);
+        if (error.retry === "never" || attempt >= attempts || this.#isClosed) throw error;
+      }
+      await new Promise<void>((resolve) => clock.after(STATE_RETRY_MS * attempt, resolve));
+    }
+  }
+}

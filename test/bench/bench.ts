@@ -1,0 +1,134 @@
+/**
+ * What judging costs beside a bare relay in the same run (architecture, P7). Absolute figures depend
+ * on the machine; the ratios are what counts.
+ *
+ *   npm run bench                     all figures
+ *   npm run bench -- --quick --json   the short form, one JSON object
+ */
+import { parseArgs } from "node:util";
+import { connectBus, intakeStreamSpec, logStreamSpec } from "@harmovela/bus";
+import { startNatsServer } from "@harmovela/testkit";
+import { cascadeRate, underCascade } from "./cascade.ts";
+import { envelopeCost } from "./envelope-cost.ts";
+import { INTAKE, openCoordinator, untilJudged } from "./judged.ts";
+import { latency } from "./latency.ts";
+import { preload, progress, startedTasks } from "./load.ts";
+import { bareRelay, productRelay } from "./relay.ts";
+
+const { values } = parseArgs({
+  options: {
+    quick: { type: "boolean", default: false },
+    json: { type: "boolean", default: false },
+  },
+});
+const figures: Record<string, number | string> = {};
+const note = (name: string, value: number | string, unit = ""): void => {
+  figures[name] = typeof value === "number" ? Number(value.toPrecision(4)) : value;
+  if (!values.json) process.stdout.write(`${name.padEnd(40)} ${figures[name]} ${unit}\n`);
+};
+const median = (numbers: number[]): number =>
+  [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
+
+/** One round on a fresh server: bare client, product relay, judging; the same envelopes for each. */
+async function round(events: number, tasks: number) {
+  await using server = await startNatsServer();
+  const bus = await connectBus({ servers: server.url, name: "bench" });
+  const prelude = startedTasks("t", tasks);
+  const load = [...prelude, ...progress("t", tasks, events)];
+  for (const domain of ["beliefs", "provenance", "tasks"] as const) {
+    await bus.provision(intakeStreamSpec(domain));
+    await bus.provision(logStreamSpec(domain));
+    if (domain !== "tasks") await preload(bus, load, domain);
+  }
+  const bare = await bareRelay(bus, "beliefs", load.length);
+  const relay = await productRelay(bus, "provenance", load.length);
+  // The prelude is judged before the clock starts: what is measured is the steady state.
+  await preload(bus, prelude);
+  const first = await openCoordinator(server.url);
+  await untilJudged(first, prelude.length);
+  await first.close();
+  await preload(bus, load.slice(prelude.length));
+  const service = await openCoordinator(server.url);
+  const started = performance.now();
+  const from = service.host.status().intake;
+  await untilJudged(service, load.length);
+  const judged = (load.length - from) / ((performance.now() - started) / 1_000);
+  const { accepted = 0 } = service.host.status().counters;
+  if (accepted < load.length - from) throw new Error(`${load.length - from - accepted} refused`);
+  await service.close();
+  await bus.close();
+  return { bare, relay, judged };
+}
+
+async function throughput(rounds: number, events: number): Promise<void> {
+  const results: Awaited<ReturnType<typeof round>>[] = [];
+  for (let index = 0; index < rounds; index += 1) results.push(await round(events, 1_000));
+  note("bare_relay_per_s", median(results.map(({ bare }) => bare)), "messages/s, bare client");
+  note(
+    "relay_per_s",
+    median(results.map(({ relay }) => relay)),
+    "messages/s, own reader and appender",
+  );
+  note(
+    "relay_ratio",
+    median(results.map(({ bare, relay }) => relay / bare)),
+    "own relay / bare client",
+  );
+  note("judged_per_s", median(results.map(({ judged }) => judged)), "envelopes/s");
+  note("ratio", median(results.map(({ relay, judged }) => judged / relay)), "judged / own relay");
+  note(
+    "ratio_to_bare_client",
+    median(results.map(({ bare, judged }) => judged / bare)),
+    "judged / bare client",
+  );
+}
+
+/** Cost with many live tasks beside few, in one run; and how fast a restart folds all of it. */
+async function size(live: number, events: number): Promise<void> {
+  await using server = await startNatsServer();
+  const bus = await connectBus({ servers: server.url, name: "bench" });
+  await bus.provision(intakeStreamSpec("tasks"));
+  let stored = 0;
+  const rate = async (tasks: number, prefix: string): Promise<number> => {
+    const prelude = startedTasks(prefix, tasks);
+    await preload(bus, prelude);
+    stored += prelude.length;
+    const before = await openCoordinator(server.url);
+    await untilJudged(before, stored);
+    const load = progress(prefix, tasks, events);
+    await preload(bus, load);
+    const started = performance.now();
+    const from = before.host.status().intake;
+    stored += load.length;
+    await untilJudged(before, stored);
+    await before.close();
+    return (stored - from) / ((performance.now() - started) / 1_000);
+  };
+  const few = await rate(1_000, "few");
+  const many = await rate(live, "many");
+  note("judged_per_s_1k_live", few, "envelopes/s while they arrive");
+  note(`judged_per_s_${live / 1_000}k_live`, many, "envelopes/s while they arrive");
+  note("cost_many_to_few", few / many, "1 is flat");
+  const state = await bus.streamState("HV_LOG_TASKS");
+  const started = performance.now();
+  const service = await openCoordinator(server.url);
+  note(
+    "fold_per_s",
+    (state?.lastSeq ?? 0) / ((performance.now() - started) / 1_000),
+    "entries/s on restart",
+  );
+  await service.close();
+  await bus.close();
+}
+
+note("stream", INTAKE);
+const isQuick = values.quick;
+envelopeCost(note);
+await throughput(isQuick ? 1 : 3, isQuick ? 20_000 : 60_000);
+await latency(note, isQuick ? 1_000 : 5_000);
+await cascadeRate(note, isQuick ? 2_000 : 10_000);
+if (!isQuick) {
+  await size(100_000, 60_000);
+  await underCascade(note, 100_000);
+}
+if (values.json) process.stdout.write(`${JSON.stringify(figures)}\n`);

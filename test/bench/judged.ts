@@ -1,0 +1,28 @@
+/** Judging measured on a real coordinator in this process. */
+import { intakeStream } from "@harmovela/bus";
+import { createCoordinator } from "@harmovela/delegation-coordinator";
+import { openService, type RunningService } from "@harmovela/host";
+import pino from "pino";
+import { pause } from "./load.ts";
+
+export async function openCoordinator(url: string): Promise<RunningService> {
+  const service = await openService(createCoordinator(), {
+    servers: url,
+    version: "0.1.0",
+    logger: pino({ level: "silent" }),
+  });
+  await service.host.untilLeading();
+  return service;
+}
+
+/** Resolves when everything up to `intake` is judged and stored. */
+export async function untilJudged(service: RunningService, intake: number): Promise<void> {
+  for (;;) {
+    const status = service.host.status();
+    if (status.failure !== undefined) throw new Error(status.failure);
+    if (status.intake >= intake && status.acked >= status.position) return;
+    await pause(2);
+  }
+}
+
+export const INTAKE = intakeStream("tasks");
