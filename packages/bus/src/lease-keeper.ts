@@ -6,7 +6,7 @@
  * L2. Time is monotonic and counted from before the request was sent.
  * L3. The value names this very lease, so that an answer that was lost is recognised as one's own.
  */
-import { type HarmovelaError, toHarmovelaError } from "@harmovela/failure";
+import { HarmovelaError, toHarmovelaError } from "@harmovela/failure";
 import { callOut } from "./call-out.ts";
 import type { Clock } from "./clock.ts";
 import type { Lease, LeaseOptions } from "./port.ts";

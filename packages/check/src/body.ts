@@ -10,7 +10,7 @@ import type { FindingSink } from "./finding.ts";
 import { isObject } from "./record.ts";
 
 /** Largest logged event, bytes: the largest sent one and room for what the judge adds to it. */
-const MAX_BYTES = 576 * 1024;
+const MAX_BYTES = 600_000;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder("utf-8", { fatal: true });

@@ -29,15 +29,19 @@ export interface Checker {
   readonly report: Report;
 }
 
-/** Control entries that belong to no tenant, and those that do (architecture, section 3). */
-const HOST_WIDE: ReadonlySet<string> = new Set([
-  "epoch",
-  "position",
-  "refused",
-  "intake_gap",
-  "skipped",
+/**
+ * Kinds of control entries, and whether they belong to a tenant (architecture, section 3). An
+ * obligation that failed may be one that never came to name its tenant.
+ */
+const TENANCY: ReadonlyMap<string, "host" | "tenant" | "either"> = new Map([
+  ["epoch", "host"],
+  ["position", "host"],
+  ["refused", "host"],
+  ["intake_gap", "host"],
+  ["skipped", "host"],
+  ["begun", "tenant"],
+  ["obligation_failed", "either"],
 ]);
-const OF_TENANT: ReadonlySet<string> = new Set(["begun", "obligation_failed"]);
 
 const SERVICES: Record<Domain, string> = {
   tasks: "service:delegation-coordinator",
@@ -160,12 +164,13 @@ class LogChecker implements Checker {
 
   #onControl(record: StoredRecord, frame: Frame, subject: LogSubject & { area: "ctl" }): void {
     const { kind, tenant } = subject;
-    if (!HOST_WIDE.has(kind) && !OF_TENANT.has(kind)) {
+    const tenancy = TENANCY.get(kind);
+    if (tenancy === undefined) {
       this.#sink.add("control-kind", `no control entry is of kind ${kind}`);
       return;
     }
     this.#control.set(kind, (this.#control.get(kind) ?? 0) + 1);
-    if (HOST_WIDE.has(kind) !== (tenant === undefined)) {
+    if (tenancy !== "either" && (tenancy === "host") !== (tenant === undefined)) {
       this.#sink.add("control-tenant", `${kind} of tenant ${tenant ?? "-"}`);
     }
     const body = readControlBody(record.data);
@@ -174,7 +179,7 @@ class LogChecker implements Checker {
     } else if (kind === "begun") this.#onBegun(record, frame, tenant ?? "", body);
     else if (kind === "epoch") this.#onEpoch(record, body);
     else if (kind === "position") this.#onPosition(body);
-    else if (kind === "obligation_failed") this.#onObligationFailed(tenant ?? "", body);
+    else if (kind === "obligation_failed") this.#onObligationFailed(frame, tenant ?? "", body);
   }
 
   #onEpoch(record: StoredRecord, body: Record<string, unknown>): void {
@@ -191,13 +196,16 @@ class LogChecker implements Checker {
     } else this.#sink.add("control-body", `position of intake ${String(intake)}`);
   }
 
-  #onObligationFailed(tenant: string, body: Record<string, unknown>): void {
+  /** Named by the event that could not be logged; its cause names the plan that owed it. */
+  #onObligationFailed(frame: Frame, tenant: string, body: Record<string, unknown>): void {
     if (typeof body.id !== "string") {
       this.#sink.add("control-body", "no obligation is named");
       return;
     }
-    this.#plans.abandon(tenant, body.id);
-    this.#tasks?.onObligationFailed(tenant, body.id);
+    for (const id of new Set([body.id, owedBy(frame) ?? body.id])) {
+      this.#plans.abandon(tenant, id);
+      this.#tasks?.onObligationFailed(tenant, id);
+    }
   }
 
   #onBegun(

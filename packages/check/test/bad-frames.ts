@@ -202,9 +202,10 @@ export const badFrames: BadLog[] = [
   },
   {
     rule: "control-tenant",
-    why: "a failed obligation of nobody",
+    why: "a begun plan of nobody",
+    also: ["begun-form"],
     build: (log) => {
-      log.control("obligation_failed", { id: "evt_1", reason: "too large" });
+      log.control("begun", {});
       return log.last;
     },
   },

@@ -230,6 +230,28 @@ export const badPlans: BadLog[] = [
   },
   {
     rule: "cascade-causation",
+    why: "the parent ends by itself after its child has named its planned end",
+    build: (log) => {
+      const plan = familyCancelled(log);
+      log.step(plan, "task_g", log.derivedId());
+      log.task("completed", "task_c");
+      return log.last;
+    },
+  },
+  {
+    rule: "cascade-causation",
+    why: "a forced cancel names another end of its parent than the one that follows",
+    build: (log) => {
+      log.running("task_p");
+      log.running("task_c", { parent: "task_p" });
+      const plan = log.task("cancel.requested", "task_p", "agent:boss");
+      log.wait(5_000).gentleStep(plan, "task_c", true);
+      log.gentleStep(plan, "task_p", true);
+      return log.last;
+    },
+  },
+  {
+    rule: "cascade-causation",
     why: "two children name two ends of one parent",
     build: (log) => {
       family(log);

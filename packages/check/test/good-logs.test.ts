@@ -59,7 +59,7 @@ describe("a good log", () => {
     assert.equal(report.plansDischarged, 1);
   });
 
-  it("of a failing parent whose child and grandchild end by themselves in mid cascade", () => {
+  it("of a failing parent whose leaves end by themselves in mid cascade", () => {
     const log = new LogBuilder();
     log.running("task_p");
     log.running("task_c", { parent: "task_p" });
@@ -70,7 +70,7 @@ describe("a good log", () => {
       log.draft("task.failed", "agent:worker", { task_id: "task_p", payload }),
     );
     log.task("completed", "task_d");
-    log.step(plan, "task_g", log.derivedId());
+    log.task("completed", "task_g");
     log.task("completed", "task_c");
     log.finish(plan);
     assert.equal(clean(log).liveTasks, 0);
@@ -125,9 +125,10 @@ describe("a good log", () => {
     log.ask(plan, "task_d");
     log.wait(500).task("progress", "task_g");
     log.task("completed", "task_d");
-    log.wait(500).gentleStep(plan, "task_g", true);
-    log.gentleStep(plan, "task_c", true);
-    log.gentleStep(plan, "task_p", true);
+    const [endOfC, endOfP] = [log.derivedId(), log.derivedId()];
+    log.wait(500).gentleStep(plan, "task_g", true, { cause: endOfC });
+    log.gentleStep(plan, "task_c", true, { cause: endOfP, id: endOfC });
+    log.gentleStep(plan, "task_p", true, { id: endOfP });
     assert.equal(clean(log).liveTasks, 0);
   });
 

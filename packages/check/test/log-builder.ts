@@ -175,12 +175,18 @@ export class LogBuilder {
     });
   }
 
-  /** A cancel that the service makes of a cancel request. */
-  gentleStep(plan: Draft, id: string, isForced: boolean, fields: Fields = {}): Draft {
+  /** A cancel that the service makes of a cancel request; `cause` names what it follows from. */
+  gentleStep(
+    plan: Draft,
+    id: string,
+    isForced: boolean,
+    fields: Fields & { cause?: string } = {},
+  ): Draft {
+    const { cause = plan.id, ...rest } = fields;
     const payload = { task_id: id, reason: "parent task cancelled" };
-    return this.step(plan, id, plan.id, {
+    return this.step(plan, id, cause, {
       payload: isForced ? { ...payload, forced: true } : payload,
-      ...fields,
+      ...rest,
     });
   }
 

@@ -32,6 +32,15 @@ function askedBy(node: Node | undefined): Node | undefined {
   return undefined;
 }
 
+/** Whether a cancel request at, above or below it has begun to force tasks: its outcome is fixed. */
+function isForcing(node: Node): boolean {
+  if (node.endId !== undefined || node.children.some(isForcing)) return true;
+  for (let at = node.parent; at !== undefined; at = at.parent) {
+    if (at.endId !== undefined) return true;
+  }
+  return false;
+}
+
 const isOwned = (node: Node): boolean => node.state !== "submitted";
 
 const WORK: Record<string, string[]> = {
@@ -109,7 +118,7 @@ export class RandomLog {
 
   /** A leaf ends by itself, also in a closed subtree. */
   #end(node: Node): void {
-    if (node.plan !== undefined || !isLeaf(node)) return;
+    if (node.plan !== undefined || node.endId !== undefined || !isLeaf(node)) return;
     this.log.tenant = node.tenant;
     const canComplete = ["started", "progress", "output"].includes(node.state);
     if (canComplete) this.log.task("completed", node.id);
@@ -152,14 +161,21 @@ export class RandomLog {
       log.ask(request, toAsk.id);
       toAsk.isAsked = true;
     } else if (leaf !== undefined) {
-      log.gentleStep(request, leaf.id, log.at >= due);
+      const isForced = log.at >= due;
+      const { parent } = leaf;
+      const isBelow = leaf !== root && parent !== undefined;
+      if (isForced && isBelow) parent.endId ??= log.derivedId();
+      const cause = isForced && isBelow ? parent.endId : request.id;
+      const id = leaf.endId ?? log.derivedId();
+      log.gentleStep(request, leaf.id, isForced, { id, ...(cause ? { cause } : {}) });
       this.#ended(leaf);
     }
   }
 
   #timeOut(node: Node): void {
     const { log } = this;
-    if (node.due === undefined || log.at < node.due || coveredBy(node) !== undefined) return;
+    if (node.due === undefined || log.at < node.due) return;
+    if (coveredBy(node) !== undefined || isForcing(node)) return;
     log.tenant = node.tenant;
     const envelope = log.timeOut(node.id);
     if (isLeaf(node)) {
@@ -171,7 +187,7 @@ export class RandomLog {
   }
 
   #cancel(node: Node): void {
-    if (isLeaf(node) || coveredBy(node) !== undefined) return;
+    if (isLeaf(node) || coveredBy(node) !== undefined || isForcing(node)) return;
     this.log.tenant = node.tenant;
     node.plan = this.log.beginCancel(node.id);
   }

@@ -1,6 +1,16 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { envelopesOf, ev, payloadOf, running, SERVICE, said, stateOf, type World, world } from "./support.ts";
+import {
+  envelopesOf,
+  ev,
+  payloadOf,
+  running,
+  SERVICE,
+  said,
+  stateOf,
+  type World,
+  world,
+} from "./support.ts";
 
 /** p (agent:a) with c (agent:b, with g of agent:d) and s, which nobody took. */
 function family(): World {
@@ -31,7 +41,10 @@ test("running descendants are asked, parents first; tasks without runner end at 
   const made = scenario.settle();
   assert.deepEqual(said(made), ["cancel.requested c", "cancel.requested g", "cancelled s"]);
   const [c, g, s] = envelopesOf(made);
-  assert.deepEqual([c?.causation_id, g?.causation_id, s?.causation_id], ["evt_req", c?.id, "evt_req"]);
+  assert.deepEqual(
+    [c?.causation_id, g?.causation_id, s?.causation_id],
+    ["evt_req", c?.id, "evt_req"],
+  );
   assert.deepEqual([c?.target, g?.target, s?.target], ["agent:b", "agent:d", "agent:e"]);
   for (const derived of [c, g, s]) {
     assert.equal(derived?.source, SERVICE);
@@ -73,7 +86,10 @@ for (const grace of [undefined, 700]) {
     const made = scenario.settle(due);
     assert.deepEqual(said(made), ["cancelled g", "cancelled c", "cancelled p"]);
     const [g, c, p] = envelopesOf(made);
-    assert.deepEqual([g?.causation_id, c?.causation_id, p?.causation_id], [c?.id, p?.id, "evt_req"]);
+    assert.deepEqual(
+      [g?.causation_id, c?.causation_id, p?.causation_id],
+      [c?.id, p?.id, "evt_req"],
+    );
     for (const derived of [g, c, p]) assert.equal(payloadOf(derived).forced, true);
     assert.equal(payloadOf(p).reason, "budget");
     assert.equal(p?.source, SERVICE);

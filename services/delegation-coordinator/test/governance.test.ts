@@ -63,7 +63,10 @@ test("9.8 the order of the reasons", () => {
   assert.equal(reasonOf({ target_tenant_id: "", roles: [] }), "missing_tenant");
   assert.equal(reasonOf({ target_tenant_id: "beta", roles: [] }), "missing_role");
   assert.equal(reasonOf({ target_tenant_id: "beta" }), "tenant_access_denied");
-  assert.equal(reasonOf({ target_tenant_id: "beta", roles: ["tenant-admin"] }), "tenant_access_denied");
+  assert.equal(
+    reasonOf({ target_tenant_id: "beta", roles: ["tenant-admin"] }),
+    "tenant_access_denied",
+  );
   assert.equal(reasonOf({ target_tenant_id: "beta", roles: ["cross-tenant-operator"] }), undefined);
 });
 
@@ -76,7 +79,12 @@ test("9.8 one of several roles is enough, unknown ones grant nothing", () => {
 });
 
 test("9.8 every family is asked, before anything else", () => {
-  for (const type of ["session.heartbeat", "event.acknowledged", "tool.call.started", "task.started"]) {
+  for (const type of [
+    "session.heartbeat",
+    "event.acknowledged",
+    "tool.call.started",
+    "task.started",
+  ]) {
     const scenario = world();
     scenario.when({ ...asked({ roles: [] }), type }).rejected("unauthorized", {
       reason: "missing_role",

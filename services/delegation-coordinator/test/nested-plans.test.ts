@@ -36,8 +36,10 @@ test("the root below ends as it was settled, not as the ancestor's cascade would
 test("a thousand nested cascades, begun from below, all end", () => {
   const depth = 1000;
   const scenario = world().given(ev("submitted", "t0"));
-  for (let i = 1; i <= depth; i++) scenario.given(ev("submitted", `t${i}`, { parent: `t${i - 1}` }));
-  for (let i = depth - 1; i >= 0; i--) scenario.when(ev("cancelled", `t${i}`)).begun("task.cancelled");
+  for (let i = 1; i <= depth; i++)
+    scenario.given(ev("submitted", `t${i}`, { parent: `t${i - 1}` }));
+  for (let i = depth - 1; i >= 0; i--)
+    scenario.when(ev("cancelled", `t${i}`)).begun("task.cancelled");
   assert.equal(scenario.settle().length, depth + 1);
   assert.equal(scenario.owed(), undefined);
 });
@@ -113,14 +115,21 @@ test("a grace that passes while a cascade below is under way waits for it", () =
   scenario.when(ev("cancelled", "c", { id: "evt_inner" })).begun("task.cancelled");
   const made = scenario.settle();
   const expected = ["cancelled g", "cancelled c", "cancelled s", "cancelled p", "cancelled r"];
-  assert.deepEqual(said(made).filter((line) => line.startsWith("cancelled")), expected);
+  assert.deepEqual(
+    said(made).filter((line) => line.startsWith("cancelled")),
+    expected,
+  );
   assert.equal(envelopesOf(made).at(-1)?.correlation_id, "evt_req");
 });
 
 test("requests one above the other: each runner is asked by the nearest, all ends", () => {
   const scenario = family();
-  scenario.given(ev("cancel.requested", "p", { id: "evt_inner", payload: { grace_period_ms: 90 } }));
-  scenario.given(ev("cancel.requested", "r", { id: "evt_outer", payload: { grace_period_ms: 40 } }));
+  scenario.given(
+    ev("cancel.requested", "p", { id: "evt_inner", payload: { grace_period_ms: 90 } }),
+  );
+  scenario.given(
+    ev("cancel.requested", "r", { id: "evt_outer", payload: { grace_period_ms: 40 } }),
+  );
   const asked = scenario.settle();
   assert.deepEqual(said(asked), ["cancel.requested c", "cancel.requested g", "cancel.requested s"]);
   for (const envelope of envelopesOf(asked)) assert.equal(envelope.correlation_id, "evt_inner");

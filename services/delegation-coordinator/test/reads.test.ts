@@ -62,7 +62,10 @@ test("history names the log positions of a task, the last 256 of many", () => {
 
 test("refusals leave a task's history and activity alone", () => {
   const scenario = family();
-  scenario.wait(1000).when(ev("progress", "c1", { by: "agent:x" })).rejected("unauthorized");
+  scenario
+    .wait(1000)
+    .when(ev("progress", "c1", { by: "agent:x" }))
+    .rejected("unauthorized");
   assert.equal(history(scenario.state, "acme", "c1")?.total, 2);
   assert.equal(task(scenario.state, "acme", "c1")?.last_seq, 4);
 });
@@ -77,7 +80,7 @@ test("why: a parent waits for its children, each with its last activity", () => 
 
 test("why: a task waits for its owner, its target, or anybody, until its deadline", () => {
   const scenario = family();
-  scenario.given(ev("completed", "g", { by: "agent:none" }).task_id === "g" ? ev("cancelled", "g") : ev("x", "g"));
+  scenario.given(ev("cancelled", "g"));
   assert.match(ask(scenario, "c1") ?? "", /waits for its owner, last activity 0 s ago\.$/);
   assert.match(ask(scenario, "c2") ?? "", /waits for agent:w to accept it/);
   scenario.given(ev("submitted", "t", { payload: { timeout_ms: 1000 } }));
@@ -103,7 +106,9 @@ test("why: being ended by a cascade, or asked to stop", () => {
 });
 
 test("Q5 why: four ends, four causes", () => {
-  const user = family().given(ev("cancelled", "g", { id: "evt_u", payload: { reason: "no need" } }));
+  const user = family().given(
+    ev("cancelled", "g", { id: "evt_u", payload: { reason: "no need" } }),
+  );
   assert.equal(
     ask(user, "g"),
     "g was cancelled by agent:a (evt_u) at 2026-11-30T00:00:00.000Z, because: no need.",
@@ -111,14 +116,23 @@ test("Q5 why: four ends, four causes", () => {
   const parent = family();
   parent.when(ev("cancelled", "p", { id: "evt_p" })).begun("task.cancelled");
   parent.settle();
-  assert.match(ask(parent, "g") ?? "", /^g was cancelled by the cancellation of its ancestor p \(evt_p\) at /);
+  assert.match(
+    ask(parent, "g") ?? "",
+    /^g was cancelled by the cancellation of its ancestor p \(evt_p\) at /,
+  );
   const failure = family();
   failure.when(ev("failed", "p", { id: "evt_f" })).begun("task.failed");
   failure.settle();
-  assert.match(ask(failure, "g") ?? "", /^g was cancelled by the failure of its ancestor p \(evt_f\) at /);
+  assert.match(
+    ask(failure, "g") ?? "",
+    /^g was cancelled by the failure of its ancestor p \(evt_f\) at /,
+  );
   const deadline = world().given(...running("p", { payload: { timeout_ms: 10 } }));
   deadline.given(...running("c", { parent: "p" }));
   deadline.wait(10).settle();
-  assert.match(ask(deadline, "c") ?? "", /^c was cancelled by the deadline of its ancestor p \(hv_/);
+  assert.match(
+    ask(deadline, "c") ?? "",
+    /^c was cancelled by the deadline of its ancestor p \(hv_/,
+  );
   assert.match(ask(deadline, "p") ?? "", /^p was ended by its deadline: timed out by service:/);
 });

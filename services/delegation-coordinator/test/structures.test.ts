@@ -26,7 +26,9 @@ test("a heap gives its items by due time, then order, whatever is removed", () =
       }
       assert.deepEqual(
         out.map(({ due, order }) => [due, order]),
-        kept.map(({ due, order }) => [due, order]).sort((a, b) => (a[0] ?? 0) - (b[0] ?? 0) || (a[1] ?? 0) - (b[1] ?? 0)),
+        kept
+          .map(({ due, order }) => [due, order])
+          .sort((a, b) => (a[0] ?? 0) - (b[0] ?? 0) || (a[1] ?? 0) - (b[1] ?? 0)),
       );
       assert.equal(heap.size, 0);
     }),

@@ -85,34 +85,48 @@ function checkCascadeStep(
   if (payloadField(envelope, "reason") !== "parent task cancelled") {
     sink.add("cascade-reason", `${task.id} is cancelled for another reason`, task.id);
   }
-  checkCausation(context, event, task, plan);
+  const isChildOfRoot = task.parent?.plan === plan;
+  checkCausation(context, event, task, plan.id, isChildOfRoot ? plan.envelope.id : undefined);
 }
 
-/**
- * A child names its parent's own end, which is logged later. It is compared when the parent ends
- * under the same plan; a parent that became a leaf may still have ended by itself.
- */
-function checkCausation(context: TaskContext, event: TaskEvent, task: Task, plan: OpenPlan): void {
+/** A child names its parent's own end, which is logged later; `checkPromisedEnd` compares it. */
+function checkCausation(
+  context: TaskContext,
+  event: TaskEvent,
+  task: Task,
+  planId: string,
+  rootEnd: string | undefined,
+): void {
   const { sink } = context;
-  const { id, causation_id: named } = event.envelope;
-  if (task.expectedEnd?.plan === plan.id && task.expectedEnd.id !== id) {
-    const message = `children of ${task.id} name ${task.expectedEnd.id} as its end, it is ${id}`;
-    sink.add("cascade-causation", message, task.id);
-  }
+  const { causation_id: named } = event.envelope;
   const { parent } = task;
   if (named === undefined) {
     sink.add("cascade-causation", `${task.id} names no cause`, task.id);
-  } else if (parent?.plan === plan) {
-    if (named !== plan.envelope.id) {
-      sink.add("cascade-causation", `${task.id} names ${named}, not ${plan.envelope.id}`, task.id);
-    }
-  } else if (parent !== undefined) {
-    const expected = parent.expectedEnd;
-    if (expected?.plan === plan.id && expected.id !== named) {
-      sink.add("cascade-causation", `${task.id} names ${named}, not ${expected.id}`, task.id);
-    }
-    parent.expectedEnd = { plan: plan.id, id: named };
+    return;
   }
+  if (rootEnd !== undefined) {
+    if (named !== rootEnd) {
+      sink.add("cascade-causation", `${task.id} names ${named}, not ${rootEnd}`, task.id);
+    }
+    return;
+  }
+  if (parent === undefined) return;
+  const promised = parent.promisedEnd;
+  if (promised?.plan === planId && promised.id !== named) {
+    sink.add("cascade-causation", `${task.id} names ${named}, not ${promised.id}`, task.id);
+  }
+  parent.promisedEnd = { plan: planId, id: named };
+}
+
+/** A task whose cascaded children have named the event that ends it ends by that event. */
+export function checkPromisedEnd(context: TaskContext, event: TaskEvent, task: Task): void {
+  const promised = task.promisedEnd;
+  const { id } = event.envelope;
+  if (promised === undefined || promised.id === id) return;
+  if (context.plans.get(event.tenant, promised.plan)?.isAbandoned) return;
+  if (context.forest.request(event.tenant, promised.plan)?.isAbandoned) return;
+  const message = `children of ${task.id} name ${promised.id} as its end, it is ${id}`;
+  context.sink.add("cascade-causation", message, task.id);
 }
 
 function checkGentleStep(
@@ -122,12 +136,14 @@ function checkGentleStep(
   gentle: GentlePlan,
 ): void {
   const { sink } = context;
-  const { causation_id: named } = event.envelope;
+  const isForced = payloadField(event.envelope, "forced") === true;
   checkCorrelation(context, event, task, gentle.id);
-  if (named === undefined || (task === gentle.root && named !== gentle.id)) {
-    sink.add("cascade-causation", `${task.id} names ${named ?? "no cause"}`, task.id);
+  if (task === gentle.root) checkCausation(context, event, task, gentle.id, gentle.id);
+  else if (isForced) checkCausation(context, event, task, gentle.id, undefined);
+  else if (event.envelope.causation_id === undefined) {
+    sink.add("cascade-causation", `${task.id} names no cause`, task.id);
   }
-  if (payloadField(event.envelope, "forced") === true) {
+  if (isForced) {
     if (event.frame.at < gentle.due) {
       const message = `${task.id} is forced at ${event.frame.at}, the grace ends at ${gentle.due}`;
       sink.add("gentle-early", message, task.id);

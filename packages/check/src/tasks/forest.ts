@@ -50,7 +50,7 @@ export class Forest {
       this.requests -= 1;
     }
     task.gentle = undefined;
-    task.expectedEnd = undefined;
+    task.promisedEnd = undefined;
   }
 }
 

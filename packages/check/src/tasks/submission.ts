@@ -87,6 +87,6 @@ function blank(id: string, state: TaskState, parent: Task | undefined): Task {
     plan: undefined,
     gentle: undefined,
     requestedBy: undefined,
-    expectedEnd: undefined,
+    promisedEnd: undefined,
   };
 }

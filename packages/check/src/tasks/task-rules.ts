@@ -2,7 +2,13 @@ import { isService } from "../event-rules.ts";
 import type { FindingSink } from "../finding.ts";
 import type { OpenPlan, PlanBook } from "../plan-book.ts";
 import { checkAuthority } from "./authority.ts";
-import { checkClosed, checkDerivedRequest, checkStep, openCascade } from "./cascade.ts";
+import {
+  checkClosed,
+  checkDerivedRequest,
+  checkPromisedEnd,
+  checkStep,
+  openCascade,
+} from "./cascade.ts";
 import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
 import { checkTimeOut } from "./deadline.ts";
 import { Forest } from "./forest.ts";
@@ -150,6 +156,7 @@ export class TaskRules {
     } else if (event.final === undefined) checkAuthority(this.#context, event, task, to);
     checkClosed(this.#context, event, task, to, isEnd);
     if (event.owedBy !== undefined && event.final === undefined) this.#checkOwed(event, task, to);
+    if (isEnd) checkPromisedEnd(this.#context, event, task);
     if (isEnd && task.liveChildren > 0) {
       const message = `${to} with ${task.liveChildren} live children`;
       sink.add("task-live-descendants", message, task.id);

@@ -27,7 +27,7 @@ export interface Task {
   /** The newest cancel request sent to it: the plan that asked. */
   requestedBy: string | undefined;
   /** The id that its cascaded children say it ends by, and the plan under which they do. */
-  expectedEnd: { plan: string; id: string } | undefined;
+  promisedEnd: { plan: string; id: string } | undefined;
 }
 
 /** A `task.cancel.requested`: the gate is closed, the grace runs (spec 5.4). */

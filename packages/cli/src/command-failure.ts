@@ -1,0 +1,31 @@
+/** What a command says when it cannot do what it was asked: one line on stderr. */
+import { HarmovelaError } from "@harmovela/failure";
+import { plainText } from "./terminal.ts";
+
+/** Something that the user can put right; its message is the whole line. */
+export class CommandFailure extends Error {
+  override readonly name = "CommandFailure";
+  /** Of the process. */
+  readonly exitCode: number;
+
+  constructor(message: string, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  connection_error: "is a server running? `harmovela up` starts one",
+  no_service: "is a stack running there? `harmovela up` starts one",
+};
+
+/** One line about any error, safe to print. */
+export function describeFailure(error: unknown): string {
+  if (error instanceof HarmovelaError) {
+    const hint = HINTS[error.code];
+    const details = error.details === undefined ? "" : ` ${JSON.stringify(error.details)}`;
+    const line = `${error.code}: ${error.message}${details}`;
+    return plainText(hint === undefined || line.includes("--server") ? line : `${line} (${hint})`);
+  }
+  return plainText(error instanceof Error ? error.message : String(error));
+}

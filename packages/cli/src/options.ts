@@ -1,0 +1,34 @@
+/** Options that several commands share, spelled once. */
+import { Option } from "commander";
+
+export const DEFAULT_SERVER = "nats://127.0.0.1:4222";
+export const DEFAULT_TENANT = "default";
+export const DEFAULT_AGENT = "agent:cli";
+
+/** The server to work on; always one. */
+export function serverOption(): Option {
+  return new Option("--server <url>", "NATS server, or several separated by commas")
+    .env("HARMOVELA_SERVERS")
+    .default(DEFAULT_SERVER);
+}
+
+/** A server instead of an own, temporary one. */
+export function otherServerOption(): Option {
+  return new Option("--server <url>", "use this NATS server instead of starting one");
+}
+
+export function tenantOption(): Option {
+  return new Option("--tenant <name>", "tenant").default(DEFAULT_TENANT);
+}
+
+export function agentOption(): Option {
+  return new Option("--as <agent>", "who asks and publishes").default(DEFAULT_AGENT);
+}
+
+/** Where to connect: one URL or several of one cluster. */
+export function toServers(server: string): string[] {
+  return server
+    .split(",")
+    .map((url) => url.trim())
+    .filter((url) => url !== "");
+}

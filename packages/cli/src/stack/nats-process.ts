@@ -1,0 +1,200 @@
+/** A nats-server with JetStream that belongs to this process: started, watched and stopped by it. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { findNatsServer } from "@harmovela/bus";
+import { HarmovelaError } from "@harmovela/failure";
+
+export interface NatsProcessOptions {
+  /** Where JetStream keeps its files; default a temporary folder that goes with the server. */
+  storeDir?: string;
+  /** Default: a free one. */
+  port?: number;
+  /** Default 127.0.0.1. */
+  host?: string;
+}
+
+export interface NatsProcess {
+  readonly url: string;
+  /** Resolves when it has ended, asked to or not. */
+  readonly ended: Promise<void>;
+  /** The last lines that it wrote. */
+  readonly log: string;
+  /** An orderly stop. Resolves when it has ended. */
+  stop(): Promise<void>;
+}
+
+const START_ATTEMPTS_MAX = 5;
+const READY_MS_MAX = 20_000;
+const STOP_MS_MAX = 10_000;
+const LOG_CHARS_MAX = 16_384;
+const LOOPBACK = "127.0.0.1";
+
+const running = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of running) child.kill("SIGTERM");
+});
+
+/** Starts a server and resolves when JetStream answers. Throws what is missing or in the way. */
+export async function startNatsProcess(options: NatsProcessOptions = {}): Promise<NatsProcess> {
+  const binary = findNatsServer();
+  if (binary === undefined) {
+    throw new HarmovelaError(
+      "connection_error",
+      "no nats-server on this machine: put one on PATH, name it in HARMOVELA_NATS_SERVER, or use --server URL",
+    );
+  }
+  const host = options.host ?? LOOPBACK;
+  if (options.port !== undefined && !(await isFree(host, options.port))) {
+    throw portTaken(host, options.port);
+  }
+  const folder = mkdtempSync(join(tmpdir(), "harmovela-"));
+  const storeDir = options.storeDir ?? join(folder, "store");
+  try {
+    mkdirSync(storeDir, { recursive: true });
+    for (let attempt = 1; ; attempt++) {
+      const port = options.port ?? (await freePort(host));
+      const server = new OwnedServer({ binary, folder, storeDir, host, port });
+      try {
+        await server.start();
+        return server;
+      } catch (error) {
+        await server.stop();
+        // Between finding a free port and listening on it somebody else may have taken it.
+        const isClash = server.log.includes("address already in use");
+        if (isClash && options.port !== undefined) throw portTaken(host, port);
+        if (!isClash || attempt >= START_ATTEMPTS_MAX) throw error;
+      }
+    }
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+}
+
+function portTaken(host: string, port: number): HarmovelaError {
+  return new HarmovelaError(
+    "connection_error",
+    `port ${port} of ${host} is in use: a stack may be running there already; use it with --server nats://${host}:${port}, or take another --port`,
+  );
+}
+
+function listen(host: string, port: number): Promise<number | undefined> {
+  return new Promise((resolve) => {
+    const probe = createServer();
+    probe.once("error", () => resolve(undefined));
+    probe.listen(port, host, () => {
+      const address = probe.address();
+      probe.close(() =>
+        resolve(typeof address === "object" && address ? address.port : undefined),
+      );
+    });
+  });
+}
+
+async function isFree(host: string, port: number): Promise<boolean> {
+  return (await listen(host, port)) !== undefined;
+}
+
+async function freePort(host: string): Promise<number> {
+  const port = await listen(host, 0);
+  if (port === undefined) throw new HarmovelaError("connection_error", `no free port on ${host}`);
+  return port;
+}
+
+interface Place {
+  binary: string;
+  /** For the configuration, and for a store that nobody named. Removed at the end. */
+  folder: string;
+  storeDir: string;
+  host: string;
+  port: number;
+}
+
+class OwnedServer implements NatsProcess {
+  readonly #place: Place;
+  #child: ChildProcess | undefined;
+  #ended: Promise<void> = Promise.resolve();
+  #log = "";
+
+  constructor(place: Place) {
+    this.#place = place;
+  }
+
+  get url(): string {
+    const { host, port } = this.#place;
+    return `nats://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  }
+  get ended(): Promise<void> {
+    return this.#ended;
+  }
+  get log(): string {
+    return this.#log;
+  }
+
+  async start(): Promise<void> {
+    const { binary, folder, storeDir, host, port } = this.#place;
+    const file = join(folder, "nats.conf");
+    writeFileSync(
+      file,
+      `host: ${JSON.stringify(host)}\nport: ${port}\njetstream { store_dir: ${JSON.stringify(storeDir)} }\n`,
+    );
+    // A process group of its own: Ctrl-C must reach the services first, so that they can drain.
+    const child = spawn(binary, ["-c", file], {
+      stdio: ["ignore", "pipe", "pipe"],
+      detached: true,
+    });
+    this.#child = child;
+    running.add(child);
+    this.#ended = new Promise((resolve) => {
+      const end = (): void => {
+        running.delete(child);
+        resolve();
+      };
+      child.once("exit", end);
+      child.once("error", (error) => {
+        this.#log += `\n${error.message}`;
+        end();
+      });
+    });
+    await this.#ready(child);
+  }
+
+  async stop(): Promise<void> {
+    const child = this.#child;
+    if (child !== undefined && running.has(child)) {
+      child.kill("SIGTERM");
+      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS_MAX);
+      await this.#ended;
+      clearTimeout(timer);
+    }
+    rmSync(this.#place.folder, { recursive: true, force: true });
+  }
+
+  /** The server says when it listens, and that is after JetStream is up. */
+  #ready(child: ChildProcess): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const fail = (what: string): void => {
+        clearTimeout(timer);
+        reject(new HarmovelaError("connection_error", `${what}: ${lastLineOf(this.#log)}`));
+      };
+      const timer = setTimeout(() => fail("nats-server is not ready in time"), READY_MS_MAX);
+      child.once("exit", () => fail("nats-server has ended"));
+      child.once("error", () => fail("nats-server cannot be started"));
+      const keep = (chunk: Buffer): void => {
+        this.#log = `${this.#log}${chunk}`.slice(-LOG_CHARS_MAX);
+        if (!this.#log.includes("Server is ready")) return;
+        clearTimeout(timer);
+        resolve();
+      };
+      child.stdout?.on("data", keep);
+      child.stderr?.on("data", keep);
+    });
+  }
+}
+
+function lastLineOf(log: string): string {
+  return log.trim().split("\n").at(-1) ?? "";
+}

@@ -1,0 +1,67 @@
+/** The four services in this process. A domain whose service does not exist yet is run by a stand-in. */
+import { DOMAINS } from "@harmovela/bus";
+import { createCoordinator } from "@harmovela/delegation-coordinator";
+import type { Domain } from "@harmovela/envelope";
+import {
+  createVacantDecider,
+  openService,
+  type RunningService,
+  type ServiceConfig,
+} from "@harmovela/host";
+
+/** The service of each domain, as it names itself (architecture, section 3). */
+export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
+  tasks: "service:delegation-coordinator",
+  beliefs: "service:belief-tracker",
+  interruptions: "service:interruption-manager",
+  provenance: "service:provenance-attester",
+};
+
+/** Domains whose rules exist; the others refuse what they validate, and say why. */
+export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks"]);
+
+export interface Services {
+  /** Rejects when one of them stops by itself; never resolves. */
+  readonly failed: Promise<never>;
+  /** Drains all. */
+  close(): Promise<void>;
+}
+
+function openDomain(domain: Domain, config: ServiceConfig): Promise<RunningService> {
+  if (domain === "tasks") return openService(createCoordinator(), config);
+  const service = SERVICE_BY_DOMAIN[domain];
+  return openService(
+    {
+      domain,
+      service,
+      decider: createVacantDecider(domain, service),
+      settings: {},
+      observes: [],
+      reads: {},
+    },
+    config,
+  );
+}
+
+/** Starts all four; resolves when each leads its domain. Closes what it opened when one fails. */
+export async function openServices(config: ServiceConfig): Promise<Services> {
+  const started = await Promise.allSettled(DOMAINS.map((domain) => openDomain(domain, config)));
+  const running = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const close = async (): Promise<void> => {
+    await Promise.all(running.map((service) => service.close()));
+  };
+  try {
+    for (const one of started) if (one.status === "rejected") throw one.reason;
+    await Promise.all(running.map((service) => service.host.untilLeading()));
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  const failed = new Promise<never>((_resolve, reject) => {
+    for (const service of running) service.host.done.catch(reject);
+  });
+  failed.catch(() => {
+    // Whoever runs the services awaits it; until then it must not end the process.
+  });
+  return { failed, close };
+}

@@ -1,0 +1,82 @@
+/** A whole system for one command: a server, given or started here, and the services on it. */
+import { HarmovelaError } from "@harmovela/failure";
+import pino, { type Logger } from "pino";
+import { VERSION } from "../version.ts";
+import { type NatsProcess, type NatsProcessOptions, startNatsProcess } from "./nats-process.ts";
+import { openServices } from "./services.ts";
+
+export interface StackOptions extends NatsProcessOptions {
+  /** Use this server instead of starting one. */
+  server?: string;
+  logger?: Logger;
+}
+
+export interface Stack {
+  readonly url: string;
+  /** Rejects when the server or a service ends by itself; never resolves. */
+  readonly failed: Promise<never>;
+  /** Drains the services, then stops the server if it was started here. Idempotent. */
+  close(): Promise<void>;
+  [Symbol.asyncDispose](): Promise<void>;
+}
+
+/** The services' own log: on stderr, at `level`. */
+export function serviceLogger(level: string): Logger {
+  return pino({ level, base: undefined }, pino.destination({ dest: 2, sync: true }));
+}
+
+/** Resolves when every service leads. Throws a typed error and leaves nothing behind when one does not. */
+export async function openStack(options: StackOptions = {}): Promise<Stack> {
+  const { server, logger = serviceLogger("silent"), ...nats } = options;
+  const own = server === undefined ? await startNatsProcess(nats) : undefined;
+  const url = server ?? own?.url ?? "";
+  try {
+    const services = await openServices({ servers: url.split(","), version: VERSION, logger });
+    return new RunningStack(url, services, own);
+  } catch (error) {
+    await own?.stop();
+    throw error;
+  }
+}
+
+class RunningStack implements Stack {
+  readonly url: string;
+  readonly failed: Promise<never>;
+  readonly #services: { close(): Promise<void> };
+  readonly #own: NatsProcess | undefined;
+  #closed: Promise<void> | undefined;
+
+  constructor(
+    url: string,
+    services: { failed: Promise<never>; close(): Promise<void> },
+    own: NatsProcess | undefined,
+  ) {
+    this.url = url;
+    this.#services = services;
+    this.#own = own;
+    this.failed = Promise.race([services.failed, this.#serverEnded()]);
+    this.failed.catch(() => {
+      // Whoever runs the stack awaits it; until then it must not end the process.
+    });
+  }
+
+  close(): Promise<void> {
+    this.#closed ??= this.#close();
+    return this.#closed;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
+  }
+
+  async #close(): Promise<void> {
+    await this.#services.close();
+    await this.#own?.stop();
+  }
+
+  async #serverEnded(): Promise<never> {
+    await (this.#own?.ended ?? new Promise<never>(() => {}));
+    if (this.#closed !== undefined) return new Promise<never>(() => {});
+    throw new HarmovelaError("connection_error", "nats-server has ended by itself");
+  }
+}

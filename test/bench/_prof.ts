@@ -1,0 +1,15 @@
+import { connectBus, intakeStreamSpec, logStreamSpec } from "@harmovela/bus";
+import { startNatsServer } from "@harmovela/testkit";
+import { openCoordinator, untilJudged } from "./judged.ts";
+import { preload, progress, startedTasks } from "./load.ts";
+await using server = await startNatsServer();
+const bus = await connectBus({ servers: server.url, name: "b" });
+await bus.provision(intakeStreamSpec("tasks")); await bus.provision(logStreamSpec("tasks"));
+const load = [...startedTasks("t", 1000), ...progress("t", 1000, 60000)];
+await preload(bus, load);
+const s = await openCoordinator(server.url);
+const t0 = performance.now(); const from = s.host.status().intake; const c0 = process.cpuUsage();
+await untilJudged(s, load.length);
+const c = process.cpuUsage(c0);
+console.log("judged/s", (load.length - from) / ((performance.now() - t0) / 1000), "cpu us per msg", (c.user + c.system) / (load.length - from));
+await s.close(); await bus.close();

@@ -1,0 +1,66 @@
+/** What can be checked of the container files without a container engine. */
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const read = (path: string): string => readFileSync(`${root}${path}`, "utf8");
+
+interface Service {
+  image: string;
+  build?: { context: string; dockerfile: string };
+  command: string[];
+  ports?: string[];
+  volumes?: string[];
+  environment?: Record<string, string>;
+  healthcheck?: { test: string[] };
+  stop_grace_period?: string;
+}
+
+const compose = parse(read("docker-compose.yml")) as {
+  services: Record<string, Service>;
+  volumes: Record<string, unknown>;
+};
+
+describe("docker-compose.yml", () => {
+  test("every service folder is a service, and the other way round", () => {
+    const folders = readdirSync(`${root}services`).sort();
+    const named = Object.keys(compose.services).filter((name) => name !== "nats");
+    assert.deepEqual(named.sort(), folders);
+  });
+
+  for (const [name, service] of Object.entries(compose.services)) {
+    test(`${name} is reachable from this machine only, checks its health and stops gracefully`, () => {
+      for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:\d+:\d+$/);
+      assert.ok((service.healthcheck?.test.length ?? 0) > 1);
+      assert.ok(Number.parseInt(service.stop_grace_period ?? "0", 10) > 5);
+      assert.doesNotMatch(service.image, /:latest$/);
+      for (const volume of service.volumes ?? []) {
+        const [from = ""] = volume.split(":");
+        assert.ok(from.startsWith("./") ? existsSync(root + from) : from in compose.volumes, from);
+      }
+    });
+  }
+
+  for (const [name, service] of Object.entries(compose.services)) {
+    if (service.build === undefined) continue;
+    test(`${name} starts a program that the build makes`, () => {
+      const [node, path = ""] = service.command;
+      assert.equal(node, "node");
+      assert.ok(existsSync(root + path.replace("/dist/", "/src/").replace(/\.js$/, ".ts")));
+      assert.ok(existsSync(root + (service.build?.dockerfile ?? "")));
+    });
+  }
+});
+
+describe("deploy/Dockerfile", () => {
+  test("copies only what exists", () => {
+    for (const [, sources = ""] of read("deploy/Dockerfile").matchAll(
+      /^COPY (?!--from)(.+) \S+$/gm,
+    )) {
+      for (const source of sources.split(" ")) assert.ok(existsSync(root + source), source);
+    }
+  });
+});
