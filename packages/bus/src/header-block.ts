@@ -21,9 +21,16 @@ export function headerLines(headers: Headers): string {
   return lines;
 }
 
-/** The whole block around lines that `headerLines` made. */
+/** The whole block, as text, around lines that `headerLines` made; with a status of the server's own. */
+export function headerText(lines: string, status = ""): string {
+  return status === "" ? `NATS/1.0\r\n${lines}\r\n` : `NATS/1.0 ${status}\r\n${lines}\r\n`;
+}
+
+export const EMPTY_BLOCK = headerText("");
+
+/** The whole block as it travels. */
 export function headerBlock(lines: string): Uint8Array {
-  return encoder.encode(`NATS/1.0\r\n${lines}\r\n`);
+  return encoder.encode(headerText(lines));
 }
 
 /** The value of a header in a block as text, trimmed; "" when absent. The name is case-sensitive. */

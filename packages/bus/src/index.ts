@@ -6,6 +6,9 @@ export { type BusAuth, type ConnectBusOptions, connectBus } from "./jetstream/co
 export type { ConnectionChange } from "./jetstream/connection-state.ts";
 export { JetStreamBus } from "./jetstream/jetstream-bus.ts";
 export { LEASE_BUCKET } from "./lease-keeper.ts";
+export type { Arrival, ArrivalFault, MemoryFaults } from "./memory/faults.ts";
+export { MemoryBus } from "./memory/memory-bus.ts";
+export { MemoryServer, type MemoryServerOptions } from "./memory/memory-server.ts";
 export type {
   Appender,
   AppenderOptions,

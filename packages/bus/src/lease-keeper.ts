@@ -131,6 +131,11 @@ export class LeaseKeeper implements Lease {
       this.#report(error);
       return;
     }
+    if (error.code === "closed") {
+      // The connection is closed for good: nobody will renew.
+      this.#lose();
+      return;
+    }
     if (error.code === "append_conflict") await this.#lookAtHolder();
     this.#schedule(this.#pauseMs());
   }

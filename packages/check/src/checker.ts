@@ -151,8 +151,11 @@ class LogChecker implements Checker {
     this.#eventCount += 1;
     this.#frames.judgedEntry(frame.cause);
     const envelope = readEnvelope(record.data, this.#sink);
-    if (envelope === undefined) return;
     const { tenant } = subject;
+    if (envelope === undefined) {
+      this.#events.skipStamps(tenant);
+      return;
+    }
     this.#events.checkSubject(subject, envelope);
     this.#events.checkStamps(tenant, envelope, record.seq);
     const final = this.#plans.discharge(tenant, frame, envelope);

@@ -71,6 +71,11 @@ export class EventRules {
     this.#sequences.set(tenant, sequence ?? (last ?? 0) + 1);
   }
 
+  /** An event that cannot be read still takes its number. */
+  skipStamps(tenant: string): void {
+    this.#sequences.set(tenant, (this.#sequences.get(tenant) ?? 0) + 1);
+  }
+
   /** Who may use which form of id for what. `isFinal`: the event that ends a begun plan. */
   checkIdentity(frame: Frame, envelope: Envelope, isFinal: boolean): void {
     const isDerived = DERIVED.test(envelope.id);

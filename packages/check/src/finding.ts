@@ -3,7 +3,7 @@ import type { RuleId } from "./rules-table.ts";
 /** A rule that an entry breaks. */
 export interface Finding {
   rule: RuleId;
-  /** Stream sequence of the entry at which it shows; 0 when the log's end shows it and names none. */
+  /** Stream sequence of the entry at which it shows; of a plan that never ends, where it began. */
   seq: number;
   subject: string;
   message: string;

@@ -57,7 +57,10 @@ export class FrameRules {
       this.epochs += 1;
       return true;
     }
-    if (this.#epoch === undefined && this.#lenient && epoch < record.seq) this.#epoch = epoch;
+    // A log read from its middle shows its epoch only in its entries, until the next one begins.
+    if (this.#lenient && this.epochs === 0 && epoch < record.seq) {
+      this.#epoch = Math.max(epoch, this.#epoch ?? 0);
+    }
     return epoch === this.#epoch;
   }
 

@@ -28,7 +28,9 @@ export const badEvents: BadLog[] = [
         {},
         { data: new Uint8Array([0x7b, 0xff, 0x7d]) },
       );
-      return log.last;
+      const seq = log.last;
+      log.send("environment.observed", "sensor:s");
+      return seq;
     },
   },
   {

@@ -1,1 +1,21 @@
-export {};
+export { Agent, type AgentOptions, type PublishOptions, type TasksOptions } from "./agent.ts";
+export { type ConnectOptions, connect, openAgent } from "./connect.ts";
+export { formatCursor, type Position, parseCursor } from "./cursor.ts";
+export type { Draft } from "./draft.ts";
+export type { Filter } from "./filter.ts";
+export type { Gap, Observed } from "./lane.ts";
+export { type From, Observation, type ObserveOptions } from "./observation.ts";
+export type { Reading, ReadOptions } from "./reads.ts";
+export { RejectedError } from "./rejected-error.ts";
+export type { RetryOptions } from "./retry.ts";
+export type { Settled, TerminalState } from "./settled.ts";
+export {
+  type CancelOptions,
+  type SubmitSpec,
+  type TaskError,
+  TaskHandle,
+  type WorkReport,
+} from "./task-handle.ts";
+export { TaskStream } from "./task-stream.ts";
+export type { Stored, Verdict } from "./verdict.ts";
+export { WorkerTask } from "./worker-task.ts";

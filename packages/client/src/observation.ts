@@ -3,8 +3,8 @@ import type { Bus, Clock } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import { formatCursor, toPosition } from "./cursor.ts";
-import { Matcher } from "./filter.ts";
 import type { Filter } from "./filter.ts";
+import { Matcher } from "./filter.ts";
 import { type Gap, Lane, type LaneStart, type Observed } from "./lane.ts";
 
 /**

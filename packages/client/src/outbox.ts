@@ -48,8 +48,7 @@ export class Outbox {
 
   /** Resolves with the verdict; throws RejectedError, `no_service`, `effect_outcome_uncertain`, `closed`. */
   publish(message: Message, task: string | undefined): Promise<Verdict | Stored> {
-    if (this.#isClosed)
-      return Promise.reject(new HarmovelaError("closed", "the agent is closed"));
+    if (this.#isClosed) return Promise.reject(new HarmovelaError("closed", "the agent is closed"));
     return new Promise((resolve, reject) => {
       const item: Item = { message, task, resolve, reject };
       this.#count += 1;
@@ -89,7 +88,8 @@ export class Outbox {
     while (this.#running.size < this.#maxOutstanding) {
       const item = this.#ready.shift();
       if (!item) return;
-      if (this.#isGivenUp) this.#conclude(item, new HarmovelaError("closed", "the agent is closed"));
+      if (this.#isGivenUp)
+        this.#conclude(item, new HarmovelaError("closed", "the agent is closed"));
       else this.#start(item);
     }
   }

@@ -94,9 +94,7 @@ export class Publication {
     const { subject, bytes, traceparent } = this.#message;
     const headers: Record<string, string> = { [HEADER.replyTo]: this.#reply };
     if (traceparent !== undefined) headers[HEADER.traceparent] = traceparent;
-    this.#after(
-      Math.min(waitAfter(this.#attempts, bounds, random()), bounds.giveUpMs - elapsed),
-    );
+    this.#after(Math.min(waitAfter(this.#attempts, bounds, random()), bounds.giveUpMs - elapsed));
     bus.store(subject, headers, bytes, bounds.firstMs).then(
       () => this.#onStored(),
       (error: unknown) => this.#onNotStored(toHarmovelaError(error)),

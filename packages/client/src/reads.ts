@@ -1,7 +1,12 @@
 /** Questions to a service (architecture, section 3): answered from its fold, with the position it is true at. */
 import { type Bus, type Clock, rpcSubject } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
-import { HarmovelaError, type JsonObject, type JsonValue, toHarmovelaError } from "@harmovela/failure";
+import {
+  HarmovelaError,
+  type JsonObject,
+  type JsonValue,
+  toHarmovelaError,
+} from "@harmovela/failure";
 import { isObject, RejectedError, toErrorPayload } from "./rejected-error.ts";
 
 /** `position`: the log position that the result is true at. */

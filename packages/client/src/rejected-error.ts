@@ -34,8 +34,7 @@ export function toErrorPayload(value: unknown): ErrorPayload {
   return {
     code,
     message: typeof given.message === "string" ? given.message : "refused",
-    retryable:
-      typeof given.retryable === "boolean" ? given.retryable : RETRYABLE_BY_CODE[code],
+    retryable: typeof given.retryable === "boolean" ? given.retryable : RETRYABLE_BY_CODE[code],
     ...(isObject(given.details) ? { details: given.details as JsonObject } : {}),
   };
 }

@@ -1,6 +1,5 @@
 /** One task in the hands of an agent: what it can say about it, and how it ended. */
-import type { Envelope } from "@harmovela/envelope";
-import { newEventId } from "@harmovela/envelope";
+import { type Envelope, newEventId } from "@harmovela/envelope";
 import {
   type ErrorPayload,
   HarmovelaError,
@@ -61,6 +60,8 @@ export type TaskError = Omit<ErrorPayload, "code" | "retryable"> & {
 export class TaskHandle {
   readonly id: string;
   readonly #agent: TaskAgent;
+  /** Events of this handle that may end the task; at most one is accepted. */
+  readonly #endings = new Set<string>();
   #settled: Settled | undefined;
   #waiters: { resolve(settled: Settled): void; reject(error: HarmovelaError): void }[] = [];
   #stopListening: (() => void) | undefined;
@@ -177,9 +178,6 @@ export class TaskHandle {
     this.unfollow();
     for (const waiter of this.#waiters.splice(0)) waiter.resolve(this.#settled);
   }
-
-  /** Events of this handle that may end the task; at most one is accepted. */
-  readonly #endings = new Set<string>();
 
   async #say(state: string, fields: JsonObject | WorkReport = {}): Promise<Verdict> {
     const id = newEventId();

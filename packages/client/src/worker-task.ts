@@ -2,8 +2,8 @@
 import type { Envelope } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import type { Observed } from "./lane.ts";
-import { type TaskAgent, TaskHandle } from "./task-handle.ts";
 import { toSettled } from "./settled.ts";
+import { type TaskAgent, TaskHandle } from "./task-handle.ts";
 
 export class WorkerTask extends TaskHandle {
   /** The submission as logged. */

@@ -37,14 +37,17 @@ export function formatInstant(instant: Instant): string {
   return new Date(Math.min(INSTANT_MAX, Math.max(INSTANT_MIN, instant))).toISOString();
 }
 
-/** Two digits at a position, NaN when one of them is none. */
+/** Stands for "no digits": so far below zero that every sum with it fails the checks of range. */
+const NO_DIGITS = -1_000_000;
+
+/** Two digits at a position. Small integers throughout, because this runs for every message. */
 function two(text: string, at: number): number {
   const tens = text.charCodeAt(at) - 48;
   const ones = text.charCodeAt(at + 1) - 48;
-  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : Number.NaN;
+  return tens >= 0 && tens <= 9 && ones >= 0 && ones <= 9 ? tens * 10 + ones : NO_DIGITS;
 }
 
-/** The instant, or NaN. Comparisons are written so that NaN from a missing digit fails them. */
+/** The instant, or NaN. */
 function readInstant(text: string): number {
   if (text.length < 20 || text.length > INSTANT_TEXT_MAX) return Number.NaN;
   const year = two(text, 0) * 100 + two(text, 2);
@@ -64,8 +67,11 @@ function readInstant(text: string): number {
     month >= 1 &&
     month <= 12 &&
     day >= 1 &&
+    hour >= 0 &&
     hour <= 23 &&
+    minute >= 0 &&
     minute <= 59 &&
+    second >= 0 &&
     second <= 59;
   if (!isSeparated || !isInRange) return Number.NaN;
   if (day > (DAYS_BY_MONTH[month] ?? 0) || (month === 2 && day === 29 && !isLeap(year)))
@@ -78,8 +84,9 @@ function readInstant(text: string): number {
     for (; at < text.length; at++) {
       const digit = text.charCodeAt(at) - 48;
       if (digit < 0 || digit > 9) break;
-      millis += digit * Math.floor(scale);
-      scale /= 10;
+      millis += digit * scale;
+      // 100, 10, 1, and then 0: digits beyond milliseconds are cut.
+      scale = (scale / 10) | 0;
     }
     if (at === from) return Number.NaN;
   }
@@ -101,7 +108,7 @@ function offsetMinutes(text: string, at: number): number {
   if (at + 6 !== text.length || text.charCodeAt(at + 3) !== 0x3a) return Number.NaN;
   const hours = two(text, at + 1);
   const minutes = two(text, at + 4);
-  if (!(hours <= 23 && minutes <= 59)) return Number.NaN;
+  if (hours < 0 || hours > 23 || minutes < 0 || minutes > 59) return Number.NaN;
   return (sign === 0x2d ? -1 : 1) * (hours * 60 + minutes);
 }
 

@@ -2,16 +2,34 @@
  * Second looks at a JSON text that is known to be valid and not too deep. They run only when a
  * quick look found something, so they are written for clearness.
  */
+import { endOfString } from "./scan.ts";
 import { hasLoneSurrogate } from "./text.ts";
 
-/** Every token that matters: a string, a number, or one structural character. */
-const TOKEN = /"(?:[^"\\]|\\.)*"|-?\d[\d.eE+-]*|[{}[\]:]/g;
+/**
+ * The tokens that matter: strings with their quotes, numbers, structural characters. By hand and not
+ * by a regular expression, whose stack a string of half a megabyte could exhaust.
+ */
+function* tokensOf(text: string): Generator<string> {
+  let at = 0;
+  while (at < text.length) {
+    const from = at;
+    const first = text.charAt(at++);
+    if (first === '"') at = endOfString(text, at);
+    else if (first === "-" || (first >= "0" && first <= "9"))
+      while (NUMBER_PART.includes(text.charAt(at)) && at < text.length) at++;
+    else if (!STRUCTURE.includes(first)) continue;
+    yield text.slice(from, at);
+  }
+}
+
+const NUMBER_PART = "0123456789.eE+-";
+const STRUCTURE = "{}[]:";
 
 /** The first key that occurs twice in one object, as it reads unescaped. */
 export function duplicateKeyOf(text: string): string | undefined {
   const open: Set<string>[] = [];
   let lastString = "";
-  for (const [token] of text.matchAll(TOKEN)) {
+  for (const token of tokensOf(text)) {
     if (token === "{" || token === "[") open.push(new Set());
     else if (token === "}" || token === "]") open.pop();
     else if (token.startsWith('"')) lastString = token;
@@ -30,7 +48,7 @@ export function duplicateKeyOf(text: string): string | undefined {
  * what is read is not what was written. (1e21 says itself that it is approximate, and stays.)
  */
 export function unsafeIntegerOf(text: string): string | undefined {
-  for (const [token] of text.matchAll(TOKEN))
+  for (const token of tokensOf(text))
     if (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token))) return token;
   return undefined;
 }

@@ -44,7 +44,7 @@ export function scanJson(text: string, depthMax: number): Scan {
 }
 
 /** Position after the quote that ends the string which begins at `from`. */
-function endOfString(text: string, from: number): number {
+export function endOfString(text: string, from: number): number {
   let at = from;
   for (;;) {
     const quote = text.indexOf('"', at);

@@ -2,7 +2,8 @@
 import type { JsonObject } from "@harmovela/failure";
 import { z } from "zod";
 import { envelopeField } from "./envelope-fields.ts";
-import { filterField, PAYLOAD_FIELDS } from "./payload-fields.ts";
+import { PAYLOAD_FIELDS } from "./payload-fields.ts";
+import { filterField } from "./payload-protocol.ts";
 
 /** The envelope (spec 1.1); payloads are judged by type. */
 export const envelopeSchema: z.ZodType = envelopeField.schema;

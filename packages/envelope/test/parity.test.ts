@@ -13,14 +13,8 @@ import {
   payloadSchemas,
 } from "../src/index.ts";
 import { PAYLOAD_FIELDS } from "../src/payload-fields.ts";
-import {
-  anyEnvelope,
-  anyPayload,
-  anyType,
-  envelope,
-  FULL_ENVELOPE,
-  FULL_PAYLOADS,
-} from "./samples.ts";
+import { FULL_PAYLOADS } from "./full-payloads.ts";
+import { anyEnvelope, anyPayload, anyType, envelope, FULL_ENVELOPE } from "./samples.ts";
 
 const ajv = new Ajv2020({
   strict: true,

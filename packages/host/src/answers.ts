@@ -24,7 +24,8 @@ function answer(
     target: source,
     created_at: formatInstant(at),
   };
-  if (sent?.tenant_id !== undefined) envelope.tenant_id = sent.tenant_id;
+  // The tenant proved by the subject, whatever the body claimed.
+  if (sent?.tenant_id !== undefined) envelope.tenant_id = tenant;
   if (sent?.id !== undefined) envelope.causation_id = sent.id;
   for (const field of ["session_id", "conversation_id", "task_id", "correlation_id"] as const) {
     const value = sent?.[field];

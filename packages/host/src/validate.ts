@@ -2,7 +2,7 @@
  * Everything that is judged before the domain (architecture, section 4): from bytes to an envelope
  * whose sender is who the subject says. Pure.
  */
-import { parseIntakeSubject, type StoredMessage } from "@harmovela/bus";
+import { NO_TENANT, parseIntakeSubject, type StoredMessage } from "@harmovela/bus";
 import {
   checkEnvelope,
   checkPayload,
@@ -12,6 +12,7 @@ import {
   domainOf,
   type Envelope,
   isDerivedId,
+  isId,
   parseJson,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
@@ -42,9 +43,10 @@ export interface Dropped {
 /** Judges one intake message of `domain` up to its payload (spec 1.4, architecture section 4). */
 export function validate(message: StoredMessage, domain: Domain): Valid | Refused | Dropped {
   const subject = parseIntakeSubject(message.subject);
-  if (subject === undefined) return { kind: "dropped", reason: "non_canonical_subject" };
-  const { tenant } = subject;
-  const source = subject.source ?? "-";
+  if (subject === undefined || !isNaming(subject)) {
+    return { kind: "dropped", reason: "non_canonical_subject" };
+  }
+  const { tenant, source } = subject;
   const refused = (
     error: ErrorPayload,
     sent?: Partial<Envelope>,
@@ -66,9 +68,14 @@ export function validate(message: StoredMessage, domain: Domain): Valid | Refuse
   return { kind: "valid", envelope, tenant, source };
 }
 
+/** Whether sender and tenant could be answered and logged; `-` is how a subject says "none". */
+function isNaming({ tenant, source }: { tenant: string; source: string }): boolean {
+  return isId(tenant) && isId(source) && tenant !== NO_TENANT;
+}
+
 function disagreesWith(
   envelope: Envelope,
-  subject: { tenant: string; source: string | undefined; type: string | undefined },
+  subject: { tenant: string; source: string; type: string | undefined },
   domain: Domain,
 ): ErrorPayload | undefined {
   const mismatch = (field: string): ErrorPayload =>
@@ -98,9 +105,7 @@ function readable(value: unknown): Partial<Envelope> | undefined {
   const sent: Record<string, string> = {};
   for (const field of NAMING_FIELDS) {
     const text = (value as Record<string, unknown>)[field];
-    if (typeof text === "string" && text !== "" && Buffer.byteLength(text) <= 128) {
-      sent[field] = text;
-    }
+    if (isId(text)) sent[field] = text;
   }
   return sent;
 }

@@ -1,3 +1,4 @@
+export { FakeClock, ProcessClock } from "./fake-clock.ts";
 export { Given, type GivenOptions, given, type Outcome, Then } from "./given.ts";
 export {
   freePort,
@@ -5,3 +6,4 @@ export {
   type NatsServerOptions,
   startNatsServer,
 } from "./nats-server.ts";
+export { SimRandom } from "./simulator-random.ts";

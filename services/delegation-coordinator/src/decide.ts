@@ -10,7 +10,11 @@ import type { TaskSettings } from "./settings.ts";
 import { findTask, type Task, type TaskState } from "./state.ts";
 import { decideSubmission } from "./submission.ts";
 
-const MILLISECOND_FIELDS = ["timeout_ms", "deadline_ms", "grace_period_ms"] as const;
+/** The spans that this decider reads, all in whole milliseconds (spec 5.4, 5.7). */
+const SPANS_OF_TYPE: ReadonlyMap<string, readonly string[]> = new Map([
+  ["task.submitted", ["timeout_ms", "deadline_ms"]],
+  ["task.cancel.requested", ["grace_period_ms"]],
+]);
 
 export function decide(
   state: TaskState,
@@ -25,11 +29,8 @@ export function decide(
   // Facts: the state rules of the other families are not this decider's.
   if (!envelope.type.startsWith("task.")) return { accept: envelope };
 
-  const invalid = MILLISECOND_FIELDS.filter((key) => millisecondsOf(envelope, key) === "invalid");
-  if (invalid.length > 0) {
-    const message = `${invalid.join(", ")}: not a whole number of milliseconds`;
-    return { reject: refusal("invalid_envelope", message, { invalid }) };
-  }
+  const invalid = invalidSpan(envelope);
+  if (invalid) return { reject: invalid };
   if (envelope.type === "task.submitted") return decideSubmission(state, settings, input, ctx);
 
   const id = taskIdOf(envelope);
@@ -43,6 +44,15 @@ export function decide(
   }
   if (task.ended) return decideOnEnded(task, input);
   return decideOnLive(task, input);
+}
+
+function invalidSpan(envelope: Envelope) {
+  const invalid = SPANS_OF_TYPE.get(envelope.type)?.filter(
+    (key) => millisecondsOf(envelope, key) === "invalid",
+  );
+  if (invalid === undefined || invalid.length === 0) return undefined;
+  const message = `${invalid.join(", ")}: not a whole number of milliseconds`;
+  return refusal("invalid_envelope", message, { invalid });
 }
 
 /** A task that has ended stays as it is; who sends what it was told to send is told so (spec 5.5). */

@@ -25,6 +25,8 @@ function createPlan(opening: Opening, hard: boolean, graceMs: number): PlanState
     cursor: root,
     next: undefined,
     ready: [],
+    cited: undefined,
+    citedId: "",
     waiters: [],
     dormant: [],
     suspended: [],

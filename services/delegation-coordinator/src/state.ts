@@ -106,6 +106,9 @@ export interface PlanState {
   next: Task | undefined;
   /** Tasks without runner that have no live child any more. */
   ready: Task[];
+  /** The parent last named as a cause, and the id of its planned end: siblings share it. */
+  cited: Task | undefined;
+  citedId: string;
   /** Plans above that wait for this one. */
   waiters: PlanState[];
   /** Requests' plans below that this one has overtaken. */

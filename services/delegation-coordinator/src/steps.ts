@@ -28,8 +28,17 @@ export function hardStep(
   plan.cursor = at;
   const isRequested = plan.grace !== undefined;
   if (at === root && !isRequested) return { event: plan.envelope };
-  const causation = at === root || at.parent === undefined ? plan.id : endIdOf(plan, at.parent);
+  const causation = at === root || at.parent === undefined ? plan.id : citedEnd(plan, at.parent);
   return { event: derivedCancelled(settings, plan, at, { forced: isRequested, causation }) };
+}
+
+/** The id under which a parent will end; kept, for its next child asks again. */
+function citedEnd(plan: PlanState, parent: Task): string {
+  if (plan.cited !== parent) {
+    plan.cited = parent;
+    plan.citedId = endIdOf(plan, parent);
+  }
+  return plan.citedId;
 }
 
 /** Asks runners to stop, parents first; cancels tasks that have neither runner nor live child. */

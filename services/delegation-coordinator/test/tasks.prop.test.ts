@@ -25,6 +25,11 @@ const TERMINAL = new Set(["task.completed", "task.failed", "task.cancelled", "ta
 const id = fc.constantFrom(...IDS);
 const agent = fc.constantFrom(...AGENTS);
 const span = fc.constantFrom(undefined, undefined, 0, 40, 100, 1e9, Number.MAX_SAFE_INTEGER);
+/** Most tasks here have no deadline, or time-outs would leave nothing to cancel. */
+const deadline = fc.oneof(
+  { weight: 4, arbitrary: fc.constant(undefined) },
+  { weight: 1, arbitrary: span },
+);
 
 type Command =
   | {
@@ -39,7 +44,7 @@ type Command =
   | { do: "own"; verb: string; id: string }
   | { do: "ask"; id: string; by: string; span: number | undefined }
   | { do: "grow"; parent: number; by: string; span: number | undefined; isRun: boolean }
-  | { do: "close"; verb: string; parent: number }
+  | { do: "close"; verb: string; parent: number; span: number | undefined }
   | { do: "step" }
   | { do: "settle" }
   | { do: "wait"; ms: number }
@@ -55,7 +60,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       parent: fc.option(id, { nil: undefined, freq: 5 }),
       target: fc.option(agent, { nil: undefined }),
       by: agent,
-      span,
+      span: deadline,
     }),
   },
   {
@@ -81,7 +86,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
       do: fc.constant("grow" as const),
       parent: fc.nat(40),
       by: agent,
-      span,
+      span: deadline,
       isRun: fc.boolean(),
     }),
   },
@@ -89,8 +94,16 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     weight: 3,
     arbitrary: fc.record({
       do: fc.constant("close" as const),
-      verb: fc.constantFrom("cancelled", "cancelled", "failed", "timed_out", "cancel.requested"),
+      verb: fc.constantFrom(
+        "cancelled",
+        "cancelled",
+        "failed",
+        "timed_out",
+        "cancel.requested",
+        "cancel.requested",
+      ),
       parent: fc.nat(40),
+      span: fc.constantFrom(0, 20, 50, 1e9),
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constant("ask" as const), id, by: agent, span }) },
@@ -130,7 +143,7 @@ class Oracle {
 
   #entry(entry: DomainEntry): void {
     if (entry.kind === "obligation_failed") {
-      this.#closed.clear();
+      for (const [root, plan] of this.#closed) if (plan === entry.id) this.#closed.delete(root);
       return;
     }
     if (entry.kind === "begun") {
@@ -222,9 +235,10 @@ function envelopeOf(scenario: World, sent: Envelope[], now: Command): Envelope |
     }
     case "close": {
       const root = pick(scenario, now.parent, "parent");
+      const payload: JsonObject = now.span === undefined ? {} : { grace_period_ms: now.span };
       return root === undefined
         ? undefined
-        : ev(now.verb, root, { id: next, by: ownerOf(scenario, root) });
+        : ev(now.verb, root, { id: next, by: ownerOf(scenario, root), payload });
     }
     case "say":
       return ev(now.verb, now.id, { id: next, by: now.by });
@@ -278,7 +292,7 @@ function run(commands: readonly Command[]): {
   return { scenario, decisions, oracle };
 }
 
-const RUNS = 250;
+const RUNS = 300;
 const sequences = fc.array(command, { minLength: 10, maxLength: 80, size: "max" });
 
 test("every prefix of every log keeps the rules, and every plan finishes", () => {

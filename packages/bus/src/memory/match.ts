@@ -22,11 +22,17 @@ export function capture(filter: string, subject: string): string[] | undefined {
 }
 
 /** The subject under which a stored message goes out again; undefined when it does not. */
-export function republished(rule: { src: string; dest: string }, subject: string): string | undefined {
+export function republished(
+  rule: { src: string; dest: string },
+  subject: string,
+): string | undefined {
   const captured = capture(rule.src, subject);
   if (!captured) return undefined;
   const rest = rule.src.endsWith(">") ? (captured.at(-1) ?? "") : "";
   return rule.dest
-    .replace(/\{\{wildcard\((\d+)\)\}\}/g, (_, number: string) => captured[Number(number) - 1] ?? "")
+    .replace(
+      /\{\{wildcard\((\d+)\)\}\}/g,
+      (_, number: string) => captured[Number(number) - 1] ?? "",
+    )
     .replace(/>$/, rest);
 }

@@ -39,9 +39,8 @@ export class MemoryLeases {
     return { revision: entry.revision, value: entry.value };
   }
 
-  /** Somebody else takes it, whoever holds it now. */
-  displace(key: string): void {
-    this.put(key, "displaced", this.last(key)?.revision ?? 0);
+  /** The entry is gone, as if its time were over; its holder finds out when it renews. */
+  drop(key: string): void {
     this.#entries.delete(key);
   }
 }

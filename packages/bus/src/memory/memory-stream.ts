@@ -116,9 +116,11 @@ export class MemoryStream {
     this.#firstSeq = Math.max(this.#firstSeq, end);
   }
 
-  /** Removes one message. */
-  delete(seq: number): void {
-    this.#remove(seq);
+  /** Removes every message whose subject lies in the filter. */
+  purge(filter: string): void {
+    for (const message of [...this.#messages.values()]) {
+      if (matchesSubject(filter, message.subject)) this.#remove(message.seq);
+    }
     while (this.#firstSeq <= this.#lastSeq && !this.#messages.has(this.#firstSeq)) this.#firstSeq++;
   }
 

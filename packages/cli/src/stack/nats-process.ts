@@ -1,11 +1,18 @@
-/** A nats-server with JetStream that belongs to this process: started, watched and stopped by it. */
+/**
+ * A nats-server with JetStream that belongs to this process.
+ *
+ * N1 It never outlives this process, however that ends: a shell between the two waits for the end of
+ *    its input, which the death of this process brings about.
+ * N2 It has a process group of its own: Ctrl-C reaches the services first, so that they can drain.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findNatsServer } from "@harmovela/bus";
 import { HarmovelaError } from "@harmovela/failure";
+import { lockFileOf, waitForStore } from "./store-lock.ts";
 
 export interface NatsProcessOptions {
   /** Where JetStream keeps its files; default a temporary folder that goes with the server. */
@@ -32,10 +39,18 @@ const STOP_MS_MAX = 10_000;
 const LOG_CHARS_MAX = 16_384;
 const LOOPBACK = "127.0.0.1";
 
-const running = new Set<ChildProcess>();
-process.on("exit", () => {
-  for (const child of running) child.kill("SIGTERM");
-});
+/** N1. $0: nats-server, $1: its configuration, $2: where its process id goes. */
+const KEEPER = `
+exec 3<&0
+"$0" -c "$1" </dev/null 3<&- &
+server=$!
+echo $server > "$2"
+{ cat <&3 >/dev/null 2>&1; kill -TERM $server 2>/dev/null; } >/dev/null 2>&1 &
+wait $server
+code=$?
+rm -f "$2"
+exit $code
+`;
 
 /** Starts a server and resolves when JetStream answers. Throws what is missing or in the way. */
 export async function startNatsProcess(options: NatsProcessOptions = {}): Promise<NatsProcess> {
@@ -53,7 +68,7 @@ export async function startNatsProcess(options: NatsProcessOptions = {}): Promis
   const folder = mkdtempSync(join(tmpdir(), "harmovela-"));
   const storeDir = options.storeDir ?? join(folder, "store");
   try {
-    mkdirSync(storeDir, { recursive: true });
+    await waitForStore(storeDir);
     for (let attempt = 1; ; attempt++) {
       const port = options.port ?? (await freePort(host));
       const server = new OwnedServer({ binary, folder, storeDir, host, port });
@@ -116,6 +131,7 @@ interface Place {
 class OwnedServer implements NatsProcess {
   readonly #place: Place;
   #child: ChildProcess | undefined;
+  #isRunning = false;
   #ended: Promise<void> = Promise.resolve();
   #log = "";
 
@@ -141,16 +157,19 @@ class OwnedServer implements NatsProcess {
       file,
       `host: ${JSON.stringify(host)}\nport: ${port}\njetstream { store_dir: ${JSON.stringify(storeDir)} }\n`,
     );
-    // A process group of its own: Ctrl-C must reach the services first, so that they can drain.
-    const child = spawn(binary, ["-c", file], {
-      stdio: ["ignore", "pipe", "pipe"],
+    const child = spawn("/bin/sh", ["-c", KEEPER, binary, file, lockFileOf(storeDir)], {
+      stdio: ["pipe", "pipe", "pipe"],
       detached: true,
     });
     this.#child = child;
-    running.add(child);
+    this.#isRunning = true;
+    child.stdin.on("error", () => {
+      // It has ended already, which `ended` tells.
+    });
     this.#ended = new Promise((resolve) => {
       const end = (): void => {
-        running.delete(child);
+        this.#isRunning = false;
+        child.stdin.destroy();
         resolve();
       };
       child.once("exit", end);
@@ -164,9 +183,9 @@ class OwnedServer implements NatsProcess {
 
   async stop(): Promise<void> {
     const child = this.#child;
-    if (child !== undefined && running.has(child)) {
-      child.kill("SIGTERM");
-      const timer = setTimeout(() => child.kill("SIGKILL"), STOP_MS_MAX);
+    if (child !== undefined && this.#isRunning) {
+      child.stdin?.end();
+      const timer = setTimeout(() => killGroup(child), STOP_MS_MAX);
       await this.#ended;
       clearTimeout(timer);
     }
@@ -193,6 +212,11 @@ class OwnedServer implements NatsProcess {
       child.stderr?.on("data", keep);
     });
   }
+}
+
+/** The shell and the server. */
+function killGroup({ pid }: ChildProcess): void {
+  if (pid !== undefined) process.kill(-pid, "SIGKILL");
 }
 
 function lastLineOf(log: string): string {

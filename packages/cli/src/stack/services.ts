@@ -21,6 +21,8 @@ export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
 export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks"]);
 
 export interface Services {
+  /** Services that another process leads; this one stands by. */
+  readonly standingBy: readonly string[];
   /** Rejects when one of them stops by itself; never resolves. */
   readonly failed: Promise<never>;
   /** Drains all. */
@@ -43,8 +45,14 @@ function openDomain(domain: Domain, config: ServiceConfig): Promise<RunningServi
   );
 }
 
-/** Starts all four; resolves when each leads its domain. Closes what it opened when one fails. */
-export async function openServices(config: ServiceConfig): Promise<Services> {
+/**
+ * Starts all four; resolves when each leads its domain, or after `standbyAfterMs`. Closes what it opened
+ * when one fails.
+ */
+export async function openServices(
+  config: ServiceConfig,
+  standbyAfterMs: number,
+): Promise<Services> {
   const started = await Promise.allSettled(DOMAINS.map((domain) => openDomain(domain, config)));
   const running = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const close = async (): Promise<void> => {
@@ -52,7 +60,10 @@ export async function openServices(config: ServiceConfig): Promise<Services> {
   };
   try {
     for (const one of started) if (one.status === "rejected") throw one.reason;
-    await Promise.all(running.map((service) => service.host.untilLeading()));
+    await atMost(
+      standbyAfterMs,
+      Promise.all(running.map((service) => service.host.untilLeading())),
+    );
   } catch (error) {
     await close();
     throw error;
@@ -63,5 +74,25 @@ export async function openServices(config: ServiceConfig): Promise<Services> {
   failed.catch(() => {
     // Whoever runs the services awaits it; until then it must not end the process.
   });
-  return { failed, close };
+  const standingBy = running
+    .map((service) => service.host.status())
+    .filter(({ role }) => role !== "leader")
+    .map(({ service }) => service);
+  return { standingBy, failed, close };
+}
+
+/** Resolves with the work or after so long, whichever comes first. */
+async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  try {
+    await Promise.race([work, late]);
+  } finally {
+    clearTimeout(timer);
+    work.catch(() => {
+      // Who stands by when it is closed has never led.
+    });
+  }
 }

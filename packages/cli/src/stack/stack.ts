@@ -1,24 +1,32 @@
 /** A whole system for one command: a server, given or started here, and the services on it. */
 import { HarmovelaError } from "@harmovela/failure";
 import pino, { type Logger } from "pino";
+import { toServers } from "../options.ts";
 import { VERSION } from "../version.ts";
 import { type NatsProcess, type NatsProcessOptions, startNatsProcess } from "./nats-process.ts";
-import { openServices } from "./services.ts";
+import { openServices, type Services } from "./services.ts";
 
 export interface StackOptions extends NatsProcessOptions {
   /** Use this server instead of starting one. */
   server?: string;
   logger?: Logger;
+  /** Called when the server is there and before the services start. */
+  beforeServices?: (url: string) => Promise<void>;
 }
 
 export interface Stack {
   readonly url: string;
+  /** Services that another process leads; they stand by here. */
+  readonly standingBy: readonly string[];
   /** Rejects when the server or a service ends by itself; never resolves. */
   readonly failed: Promise<never>;
   /** Drains the services, then stops the server if it was started here. Idempotent. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
+
+/** A leader that was killed is followed within this time; longer means that one is alive. */
+const STANDBY_AFTER_MS = 8_000;
 
 /** The services' own log: on stderr, at `level`. */
 export function serviceLogger(level: string): Logger {
@@ -27,11 +35,15 @@ export function serviceLogger(level: string): Logger {
 
 /** Resolves when every service leads. Throws a typed error and leaves nothing behind when one does not. */
 export async function openStack(options: StackOptions = {}): Promise<Stack> {
-  const { server, logger = serviceLogger("silent"), ...nats } = options;
+  const { server, logger = serviceLogger("silent"), beforeServices, ...nats } = options;
   const own = server === undefined ? await startNatsProcess(nats) : undefined;
   const url = server ?? own?.url ?? "";
   try {
-    const services = await openServices({ servers: url.split(","), version: VERSION, logger });
+    await beforeServices?.(url);
+    const services = await openServices(
+      { servers: toServers(url), version: VERSION, logger },
+      STANDBY_AFTER_MS,
+    );
     return new RunningStack(url, services, own);
   } catch (error) {
     await own?.stop();
@@ -41,18 +53,20 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
 
 class RunningStack implements Stack {
   readonly url: string;
+  readonly standingBy: readonly string[];
   readonly failed: Promise<never>;
-  readonly #services: { close(): Promise<void> };
+  readonly #services: Services;
   readonly #own: NatsProcess | undefined;
   #closed: Promise<void> | undefined;
 
   constructor(
     url: string,
-    services: { failed: Promise<never>; close(): Promise<void> },
+    services: Services,
     own: NatsProcess | undefined,
   ) {
     this.url = url;
     this.#services = services;
+    this.standingBy = services.standingBy;
     this.#own = own;
     this.failed = Promise.race([services.failed, this.#serverEnded()]);
     this.failed.catch(() => {

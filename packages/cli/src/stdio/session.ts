@@ -6,26 +6,16 @@
  */
 import {
   type Bus,
-  DOMAINS,
   HEADER,
-  logStream,
-  MESSAGE_BYTES_MAX,
   type Subscription,
 } from "@harmovela/bus";
-import {
-  type Domain,
-  MESSAGE_BYTES_MAX as ENVELOPE_BYTES_MAX,
-  type Envelope,
-  newEventId,
-  parseJson,
-} from "@harmovela/envelope";
-import { type ErrorPayload, HarmovelaError, reject, toHarmovelaError } from "@harmovela/failure";
-import { addressOf, lenientJson, STAND_IN } from "./address.ts";
+import type { Domain, Envelope } from "@harmovela/envelope";
+import { reject, toHarmovelaError } from "@harmovela/failure";
+import { addressOf, STAND_IN } from "./address.ts";
 import { LogTap, type TappedEntry } from "./log-tap.ts";
+import { refusalHere } from "./refusal-here.ts";
 import { untilAtRest } from "./settling.ts";
 
-/** A line may be as long as an intake takes, less what its headers need. */
-export const LINE_BYTES_MAX = MESSAGE_BYTES_MAX - 8 * 1024;
 /** So long without any progress, and the stack is given up. */
 const STALL_MS_MAX = 30_000;
 
@@ -45,16 +35,6 @@ export interface SessionOptions {
 export interface LineOutcome {
   /** The service's answer; undefined for families that get none. */
   verdict: Envelope | undefined;
-}
-
-/** The end of every log that there is. */
-export async function logEnds(bus: Bus): Promise<Map<Domain, number>> {
-  const ends = new Map<Domain, number>();
-  for (const domain of DOMAINS) {
-    const state = await bus.streamState(logStream(domain));
-    if (state !== undefined) ends.set(domain, state.lastSeq);
-  }
-  return ends;
 }
 
 export class IntakeSession {
@@ -84,11 +64,9 @@ export class IntakeSession {
     });
   }
 
-  /** Resolves when the line is judged and everything that follows from it now is handed on. */
-  async feed(bytes: Uint8Array): Promise<LineOutcome> {
-    const json = lenientJson(bytes);
-    if (json === undefined) return this.#refuseHere(unreadable(bytes));
-    const { subject, domain } = addressOf(json.value, this.#options.tenant);
+  /** Resolves when the line, whose value is `value`, is judged and what follows from it is handed on. */
+  async feed(bytes: Uint8Array, value: unknown): Promise<LineOutcome> {
+    const { subject, domain } = addressOf(value, this.#options.tenant);
     this.#line += 1;
     this.#verdict = undefined;
     this.#rejections.clear();
@@ -102,16 +80,12 @@ export class IntakeSession {
       const known = toHarmovelaError(error);
       if (known.code !== "no_service") throw error;
       const absent = reject("internal_error", `nobody judges ${domain}`, { domain });
-      return this.#refuseHere(absent, json.value);
+      const rejection = refusalHere(absent, value);
+      this.#options.onRefusedHere(rejection);
+      return { verdict: rejection };
     }
     await this.settle();
     return this.#answer();
-  }
-
-  /** A line that is too long to be sent. */
-  refuseTooLong(length: number): LineOutcome {
-    const message = `the message is larger than ${ENVELOPE_BYTES_MAX} bytes`;
-    return this.#refuseHere(reject("invalid_envelope", message, { bytes: length }));
   }
 
   /** Resolves when nothing is left to be judged, stored, done now or handed on. */
@@ -147,35 +121,4 @@ export class IntakeSession {
     }
     return { verdict: verdict.envelope };
   }
-
-  #refuseHere(error: ErrorPayload, sent?: unknown): LineOutcome {
-    const id = idIn(sent);
-    const rejection: Envelope = {
-      spec_version: "0.2",
-      id: newEventId(),
-      type: "event.rejected",
-      source: STAND_IN,
-      created_at: new Date().toISOString(),
-      ...(id === undefined ? {} : { causation_id: id }),
-      payload: {
-        error: error as never,
-        ...(id === undefined ? {} : { acknowledged_event_id: id }),
-      },
-    };
-    this.#options.onRefusedHere(rejection);
-    return { verdict: rejection };
-  }
-}
-
-/** The refusal that the judge would give for bytes that are no JSON. */
-function unreadable(bytes: Uint8Array): ErrorPayload {
-  const parsed = parseJson(bytes);
-  if (!parsed.ok) return parsed.error;
-  throw new HarmovelaError("invariant_broken", "bytes are JSON for one reader and not for another");
-}
-
-function idIn(value: unknown): string | undefined {
-  if (typeof value !== "object" || value === null) return undefined;
-  const { id } = value as { id?: unknown };
-  return typeof id === "string" && id !== "" && Buffer.byteLength(id) <= 128 ? id : undefined;
 }

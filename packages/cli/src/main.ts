@@ -1,0 +1,19 @@
+import { CommanderError } from "commander";
+import { CommandFailure, describeFailure } from "./command-failure.ts";
+import { createProgram } from "./program.ts";
+
+const USAGE_ERROR = 2;
+
+const program = createProgram();
+for (const command of [program, ...program.commands]) command.exitOverride();
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    // Commander has said what is wrong; help and version are no errors.
+    process.exitCode = error.exitCode === 0 ? 0 : USAGE_ERROR;
+  } else {
+    process.stderr.write(`harmovela: ${describeFailure(error)}\n`);
+    process.exitCode = error instanceof CommandFailure ? error.exitCode : 1;
+  }
+}

@@ -1,0 +1,288 @@
+/** An agent on the bus: it says things and learns what became of them, observes, asks, and works on tasks. */
+import { type Bus, type Clock, intakeSubject, logStream, systemClock } from "@harmovela/bus";
+import { type Domain, domainOf, type Envelope, isId, newId } from "@harmovela/envelope";
+import { HarmovelaError, type JsonObject } from "@harmovela/failure";
+import { formatCursor, parseCursor } from "./cursor.ts";
+import {
+  assertAcceptable,
+  completeDraft,
+  type Draft,
+  encodeEnvelope,
+  type Sender,
+} from "./draft.ts";
+import { taskOf } from "./filter.ts";
+import type { Observed } from "./lane.ts";
+import { Observation, type ObserveOptions } from "./observation.ts";
+import { Outbox } from "./outbox.ts";
+import { askService, type Reading, type ReadOptions } from "./reads.ts";
+import { RETRY_DEFAULTS, type RetryOptions } from "./retry.ts";
+import { type SubmitSpec, type TaskAgent, TaskHandle } from "./task-handle.ts";
+import { TaskStream } from "./task-stream.ts";
+import { TaskWatch } from "./task-watch.ts";
+import type { Stored, Verdict } from "./verdict.ts";
+
+export interface AgentOptions {
+  /** The name under which it speaks, as in `agent:planner`: the `source` of its envelopes. */
+  agent: string;
+  /** When it is given it is also stamped as `tenant_id`. Default "default". */
+  tenant?: string;
+  retry?: RetryOptions;
+  /** Envelopes without a verdict; further calls wait. Default 512. */
+  maxOutstanding?: number;
+  /** How long `close` waits for verdicts, milliseconds. Default 5,000. */
+  drainMs?: number;
+  clock?: Clock;
+  /** For the jitter of sending again, [0, 1). */
+  random?: () => number;
+}
+
+export interface PublishOptions {
+  /** false sends also what can never be accepted, to be refused by the judge. Default true. */
+  validate?: boolean;
+  /** W3C trace context, carried on. */
+  traceparent?: string;
+}
+
+export interface TasksOptions extends Pick<ObserveOptions, "from" | "onGap"> {}
+
+const OUTSTANDING_MAX = 512;
+const DRAIN_MS = 5_000;
+/** Filters whose last position is remembered for `from: "last"`. */
+const REMEMBERED_MAX = 256;
+
+export class Agent {
+  readonly name: string;
+  readonly tenant: string;
+  readonly #bus: Bus;
+  readonly #clock: Clock;
+  readonly #sender: Sender;
+  readonly #drainMs: number;
+  readonly #noServiceMs: number;
+  readonly #closeBus: () => Promise<void>;
+  readonly #outbox: Outbox;
+  readonly #observations = new Set<Observation>();
+  readonly #lastCursors = new Map<string, readonly string[]>();
+  /** The newest position that a verdict has named, for each domain: later reads must hold it. */
+  readonly #known = new Map<Domain, number>();
+  readonly #tasks: TaskAgent;
+  #closing: Promise<void> | undefined;
+
+  /** @internal Use `connect` or `openAgent`. */
+  constructor(bus: Bus, options: AgentOptions, closeBus: () => Promise<void>) {
+    const { agent, tenant = "default", clock = systemClock, random = Math.random } = options;
+    if (!isId(agent) || !isId(tenant))
+      throw new HarmovelaError("invalid_argument", "agent and tenant must be ids (spec 1.3)");
+    const bounds = { ...RETRY_DEFAULTS, ...options.retry };
+    this.name = agent;
+    this.tenant = tenant;
+    this.#bus = bus;
+    this.#clock = clock;
+    this.#sender = { agent, tenant, stampsTenant: options.tenant !== undefined };
+    this.#drainMs = options.drainMs ?? DRAIN_MS;
+    this.#noServiceMs = bounds.noServiceMs;
+    this.#closeBus = closeBus;
+    const context = { bus, clock, bounds, random };
+    this.#outbox = new Outbox(context, options.maxOutstanding ?? OUTSTANDING_MAX);
+    this.#tasks = {
+      watch: new TaskWatch(() =>
+        this.subscribe({ types: "task.*", domains: ["tasks"], from: "now" }),
+      ),
+      publish: (draft) => this.#publishJudged(draft),
+      submit: (spec) => this.submit(spec),
+      readTask: (taskId) => this.task(taskId),
+      entryAt: (seq) => this.#entryAt(seq),
+    };
+  }
+
+  /** Whether the connection is up now. It comes back by itself. */
+  get isConnected(): boolean {
+    return this.#bus.isConnected;
+  }
+
+  /** Envelopes without a verdict, those that wait for their turn included. */
+  get outstanding(): number {
+    return this.#outbox.size;
+  }
+
+  /**
+   * Says something. Resolves with the verdict; for `event.*` and `session.heartbeat`, which nobody
+   * acknowledges, when it is stored. Throws what can never be accepted before it is sent,
+   * `RejectedError` when it was refused, `no_service` when nobody judges its domain,
+   * `effect_outcome_uncertain` when there is no verdict in all the time that is tried. Envelopes of one
+   * task keep their order, also when they are sent again.
+   */
+  async publish(draft: Draft, options: PublishOptions = {}): Promise<Verdict | Stored> {
+    const envelope = completeDraft(draft, this.#sender);
+    const bytes = encodeEnvelope(envelope);
+    if (options.validate !== false) assertAcceptable(bytes, this.#sender);
+    const { id, type } = envelope;
+    const { agent: source, tenant } = this.#sender;
+    const subject = intakeSubject({ tenant, domain: domainOf(type), source, type });
+    const { traceparent } = options;
+    const verdict = await this.#outbox.publish(
+      { id, type, subject, bytes, ...(traceparent === undefined ? {} : { traceparent }) },
+      taskOf(envelope),
+    );
+    if ("cursor" in verdict) this.#note(verdict.cursor);
+    return verdict;
+  }
+
+  /** Observes the logs: history from a start on, then live. Nothing given: everything of the tenant. */
+  subscribe(options: ObserveOptions = {}): Observation {
+    this.#assertOpen();
+    const observation = new Observation(
+      {
+        bus: this.#bus,
+        clock: this.#clock,
+        tenant: this.tenant,
+        lastOf: (key) => this.#lastCursors.get(key),
+        onClosed: (closed) => this.#forget(closed),
+      },
+      options,
+    );
+    this.#observations.add(observation);
+    return observation;
+  }
+
+  /** Asks a service. The answer holds at least what this agent's own verdicts have named. */
+  read(
+    domain: Domain,
+    verb: string,
+    params: JsonObject = {},
+    options: ReadOptions = {},
+  ): Promise<Reading> {
+    const seq = this.#known.get(domain);
+    const known: JsonObject = seq === undefined ? {} : { cursor: formatCursor({ domain, seq }) };
+    const context = {
+      bus: this.#bus,
+      clock: this.#clock,
+      tenant: this.tenant,
+      agent: this.name,
+      noServiceMs: this.#noServiceMs,
+    };
+    return askService(context, domain, verb, { ...known, ...params }, options);
+  }
+
+  /** The task as it stands. Throws `task_error` when there is none. */
+  task(taskId: string): Promise<Reading> {
+    return this.read("tasks", "task", { task_id: taskId });
+  }
+  /** The task and what is below it. */
+  tree(taskId: string): Promise<Reading> {
+    return this.read("tasks", "tree", { task_id: taskId });
+  }
+  /** The task's last events. */
+  history(taskId: string): Promise<Reading> {
+    return this.read("tasks", "history", { task_id: taskId });
+  }
+  /** One sentence: what the task waits for, or how it ended. */
+  why(taskId: string): Promise<Reading> {
+    return this.read("tasks", "why", { task_id: taskId });
+  }
+
+  /** Submits a task. Its handle misses nothing of what happens to it. */
+  async submit(spec: SubmitSpec): Promise<TaskHandle> {
+    this.#assertOpen();
+    const taskId = spec.task_id ?? newId("task");
+    const handle = new TaskHandle(this.#tasks, taskId);
+    await handle.follow();
+    try {
+      await this.#publishJudged(toSubmission(taskId, spec));
+    } catch (error) {
+      handle.unfollow();
+      throw error;
+    }
+    return handle;
+  }
+
+  /** A task that exists already. */
+  handle(taskId: string): TaskHandle {
+    return new TaskHandle(this.#tasks, taskId);
+  }
+
+  /**
+   * Tasks submitted with this agent as their target, oldest first: those that are still open, then new
+   * ones. Work that this agent had begun before comes again, with its state in `stateAtOffer`.
+   */
+  tasks(options: TasksOptions = {}): TaskStream {
+    const observation = this.subscribe({
+      ...options,
+      from: options.from ?? "start",
+      types: "task.submitted",
+      target: this.name,
+      domains: ["tasks"],
+    });
+    return new TaskStream(this.#tasks, this.name, this.#clock, observation);
+  }
+
+  /** Takes nothing more, waits for verdicts that are due, ends what observes, closes its connection. */
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+
+  /** @internal The connection has come back. */
+  onReconnected(): void {
+    this.#outbox.onReconnected();
+    for (const observation of this.#observations) observation.onReconnected();
+  }
+
+  async #close(): Promise<void> {
+    await this.#outbox.close(this.#drainMs);
+    await Promise.all([...this.#observations].map((observation) => observation.close()));
+    this.#tasks.watch.close(new HarmovelaError("closed", "the agent is closed"));
+    await this.#closeBus();
+  }
+
+  async #publishJudged(draft: Draft): Promise<Verdict> {
+    const verdict = await this.publish(draft);
+    if ("cursor" in verdict) return verdict;
+    throw new HarmovelaError("invariant_broken", "an event of a task has a verdict");
+  }
+
+  async #entryAt(seq: number): Promise<Observed | undefined> {
+    const stored = await this.#bus.read(logStream("tasks"), seq);
+    if (!stored) return undefined;
+    const envelope = JSON.parse(new TextDecoder().decode(stored.data)) as Envelope;
+    return { envelope, cursor: formatCursor({ domain: "tasks", seq }), domain: "tasks" };
+  }
+
+  #note(cursor: string): void {
+    const position = parseCursor(cursor);
+    if (position && position.seq > (this.#known.get(position.domain) ?? 0))
+      this.#known.set(position.domain, position.seq);
+  }
+
+  #forget(observation: Observation): void {
+    this.#observations.delete(observation);
+    const { key, cursors } = observation;
+    this.#lastCursors.delete(key);
+    this.#lastCursors.set(key, cursors);
+    if (this.#lastCursors.size <= REMEMBERED_MAX) return;
+    const [oldest] = this.#lastCursors.keys();
+    if (oldest !== undefined) this.#lastCursors.delete(oldest);
+  }
+
+  #assertOpen(): void {
+    if (this.#closing) throw new HarmovelaError("closed", "the agent is closed");
+  }
+}
+
+function toSubmission(taskId: string, spec: SubmitSpec): Draft {
+  const { target, description, timeout_ms, parent_task_id, payload, envelope } = spec;
+  const body: JsonObject = { ...payload, task_id: taskId, state: "submitted" };
+  if (description !== undefined) body.description = description;
+  if (timeout_ms !== undefined) body.timeout_ms = timeout_ms;
+  return {
+    ...envelope,
+    type: "task.submitted",
+    task_id: taskId,
+    ...(target === undefined ? {} : { target }),
+    ...(parent_task_id === undefined ? {} : { parent_task_id }),
+    payload: body,
+  };
+}

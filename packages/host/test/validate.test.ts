@@ -1,0 +1,129 @@
+/** Hostile input up to the payload: every message gets a refusal that is itself a valid envelope, or a counted drop. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { intakeSubject, type StoredMessage } from "@harmovela/bus";
+import { checkEnvelope, checkPayload, checkType, checkVersion } from "@harmovela/envelope";
+import fc from "fast-check";
+import { toRejection } from "../src/answers.ts";
+import { validate } from "../src/validate.ts";
+
+const encoder = new TextEncoder();
+
+function message(subject: string, body: unknown): StoredMessage {
+  const data = body instanceof Uint8Array ? body : encoder.encode(JSON.stringify(body));
+  return { seq: 7, time: 1_764_500_000_000, subject, data, header: () => "" };
+}
+
+const SUBJECT = intakeSubject({
+  tenant: "acme",
+  domain: "tasks",
+  source: "agent:a",
+  type: "task.progress",
+});
+
+const good = {
+  spec_version: "0.2",
+  id: "evt_1",
+  type: "task.progress",
+  source: "agent:a",
+  created_at: "2026-11-30T10:00:00Z",
+  payload: {},
+};
+
+function refusalOf(subject: string, body: unknown) {
+  const result = validate(message(subject, body), "tasks");
+  assert.equal(result.kind, "refused");
+  if (result.kind !== "refused") throw new Error("not refused");
+  const { tenant, source, sent, error } = result;
+  const context = { service: "service:s", tenant, source, intake: 7, at: 1_764_500_000_000 };
+  const rejection = toRejection(context, sent, error);
+  const parsed = checkEnvelope(JSON.parse(JSON.stringify(rejection)));
+  assert.ok(parsed.ok, parsed.ok ? "" : parsed.error.message);
+  for (const check of [checkVersion, checkType, checkPayload]) {
+    const checked = check(parsed.value);
+    assert.ok(checked.ok, checked.ok ? "" : checked.error.message);
+  }
+  return { ...result, rejection };
+}
+
+describe("validate", () => {
+  test("a good envelope is valid", () => {
+    assert.equal(validate(message(SUBJECT, good), "tasks").kind, "valid");
+  });
+
+  const disagreements: [string, object, string][] = [
+    ["source", { source: "agent:b" }, "unauthorized"],
+    ["type", { type: "task.started" }, "unauthorized"],
+    ["tenant", { tenant_id: "other" }, "unauthorized"],
+    ["a derived id", { id: "hv_01JDZ3Y7R8ABCDEFGHJKMNPQRS" }, "invalid_envelope"],
+  ];
+  for (const [what, change, code] of disagreements) {
+    test(`${what}: refused without taking the id, and answered in the subject's tenant`, () => {
+      const { error, isOccupying, rejection } = refusalOf(SUBJECT, { ...good, ...change });
+      assert.equal(error.code, code);
+      assert.equal(isOccupying, false);
+      assert.ok(rejection.tenant_id === undefined || rejection.tenant_id === "acme");
+      assert.equal(rejection.target, "agent:a");
+    });
+  }
+
+  test("a type of another domain under this domain's intake is refused", () => {
+    const subject = intakeSubject({
+      tenant: "acme",
+      domain: "tasks",
+      source: "agent:a",
+      type: "memory.fact.added",
+    });
+    const { error } = refusalOf(subject, { ...good, type: "memory.fact.added" });
+    assert.equal(error.details?.field, "domain");
+  });
+
+  test("names that cannot be answered are dropped", () => {
+    const subjects = [
+      "hv.acme.in.tasks.a%0Ab.task.progress",
+      `hv.acme.in.tasks.${"x".repeat(300)}.task.progress`,
+      `hv.${"x".repeat(300)}.in.tasks.agent:a.task.progress`,
+      "hv.%2D.in.tasks.agent:a.task.progress",
+      "hv.-.in.tasks.agent:a.task.progress",
+      "hv.acme.in.tasks.-.task.progress",
+      "hv.acme.in.tasks.a%20b%2.task.progress",
+      "hv.acme.in.tasks.%61.task.progress",
+      "hv.acme.in.tasks.agent:a",
+      "hv.acme.log.tasks.agent:a.-.task.progress",
+    ];
+    for (const subject of subjects) {
+      assert.equal(validate(message(subject, good), "tasks").kind, "dropped", subject);
+    }
+  });
+
+  test("ids with control characters are not repeated in the refusal", () => {
+    const { rejection } = refusalOf(SUBJECT, { ...good, id: "a\nb", task_id: "c\u0000" });
+    assert.equal(rejection.causation_id, undefined);
+    assert.equal(rejection.task_id, undefined);
+  });
+
+  test("any bytes and any JSON get a refusal that is a valid envelope, or pass", () => {
+    const anything = fc.oneof(
+      fc.uint8Array({ maxLength: 300 }),
+      fc.json().map((json) => encoder.encode(json)),
+      fc
+        .record(
+          Object.fromEntries(
+            [...Object.keys(good), "task_id", "tenant_id", "correlation_id", "session_id"].map(
+              (key) => [key, fc.oneof(fc.jsonValue(), fc.constant((good as never)[key]))],
+            ),
+          ),
+          { requiredKeys: [] },
+        )
+        .map((body) => encoder.encode(JSON.stringify(body))),
+    );
+    fc.assert(
+      fc.property(anything, (bytes) => {
+        if (validate(message(SUBJECT, bytes), "tasks").kind === "refused") {
+          refusalOf(SUBJECT, bytes);
+        }
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,45 @@
+/** The delegation coordinator as a process of its own, to be killed. Argument: its configuration as JSON. */
+import { connectBus, systemClock } from "@harmovela/bus";
+import { createCoordinator } from "@harmovela/delegation-coordinator";
+import { openHost } from "@harmovela/host";
+import pino from "pino";
+import { Doom, type KillOrder } from "./kill-order.ts";
+
+export interface CoordinatorConfig {
+  url: string;
+  instance: string;
+  leaseTtlMs: number;
+  kill?: KillOrder;
+}
+
+const { url, instance, leaseTtlMs, kill } = JSON.parse(process.argv[2] ?? "") as CoordinatorConfig;
+const definition = createCoordinator();
+const doom = kill === undefined ? undefined : new Doom(kill);
+const connect = (name: string) => connectBus({ servers: url, name, waitOnFirstConnect: true });
+const writer = await connect(`${instance} writer`);
+const answerer = await connect(`${instance} answerer`);
+const host = await openHost({
+  ...definition,
+  decider: doom?.decider(definition.decider) ?? definition.decider,
+  version: "0.1.0",
+  instance,
+  writer: doom?.writer(writer) ?? writer,
+  answerer: doom?.answerer(answerer) ?? answerer,
+  clock: systemClock,
+  logger: pino(
+    { level: process.env.HARMOVELA_TEST_LOG ?? "silent", base: { instance } },
+    pino.destination(2),
+  ),
+  replicas: 1,
+  leaseTtlMs,
+  replyPrefix: () => "_INBOX.",
+});
+process.stdout.write("started\n");
+host.untilLeading().then(
+  () => process.stdout.write("leading\n"),
+  () => undefined,
+);
+host.done.catch((error: unknown) => {
+  process.stdout.write(`failed ${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});

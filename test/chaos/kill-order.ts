@@ -1,0 +1,144 @@
+/**
+ * When a process kills itself: a wrapper around its two buses, so that the product needs no hook.
+ *
+ * before     the n-th such append is not published, everything before it is
+ * published  the n-th such append has reached the server, its acknowledgement is never looked at
+ * acked      it is acknowledged, nothing that waited for that has left
+ * released   it is acknowledged and what waited for that has left
+ * later      it is acknowledged, and `more` further entries are, or some time has passed
+ * verdict    the n-th verdict or answer is about to leave
+ */
+import type { Appender, AppenderOptions, Bus, Headers } from "@harmovela/bus";
+import type { Decider, Owed } from "@harmovela/envelope";
+
+export interface KillOrder {
+  point: "before" | "published" | "acked" | "released" | "later" | "verdict";
+  /** Which appends count: steps of plans and timers, the entry `begun`, or all but `epoch`. */
+  of?: "step" | "begun" | "entry";
+  n: number;
+  more?: number;
+  /** Only entries of this tenant count. */
+  tenant?: string;
+}
+
+/** A process with a `later` order and no other traffic ends after this long. */
+const LATER_MS = 250;
+
+export class Doom {
+  readonly #order: KillOrder;
+  #count = 0;
+  #seq = Number.POSITIVE_INFINITY;
+  #verdicts = 0;
+  #isDying = false;
+  #isLater = false;
+  #flush: () => Promise<void> = () => Promise.resolve();
+
+  constructor(order: KillOrder) {
+    this.#order = order;
+  }
+
+  writer(bus: Bus): Bus {
+    return withOverrides(bus, {
+      openAppender: (options: AppenderOptions) => this.#wrapAppender(bus, options),
+    });
+  }
+
+  answerer(bus: Bus): Bus {
+    this.#flush = () => bus.flush();
+    return withOverrides(bus, {
+      publish: (subject: string, headers: Headers, data: Uint8Array) => {
+        this.#verdicts += 1;
+        if (this.#order.point === "verdict" && this.#verdicts === this.#order.n) die();
+        bus.publish(subject, headers, data);
+      },
+    });
+  }
+
+  /** After the ordered number of steps it owes no further one: a life of exactly so many. */
+  decider<State>(decider: Decider<State>): Decider<State> {
+    const { of, point, n } = this.#order;
+    if (of !== "step" || point === "before") return decider;
+    const isOver = (owed: Owed | undefined) =>
+      this.#count >= n && owed !== undefined && "urgency" in owed && owed.urgency === "step";
+    return {
+      ...decider,
+      owed: (state, now, underWay) => {
+        const owed = decider.owed(state, now, underWay);
+        return isOver(owed) ? undefined : owed;
+      },
+    };
+  }
+
+  #wrapAppender(bus: Bus, options: AppenderOptions): Appender {
+    if (!options.stream.startsWith("HV_LOG_")) return bus.openAppender(options);
+    const appender = bus.openAppender({
+      ...options,
+      onAcked: (acked) => this.#onAcked(acked, options.onAcked),
+    });
+    return withOverrides(appender, {
+      append: (subject: string, headers: Headers, data: Uint8Array) =>
+        this.#append(bus, appender, subject, headers, data),
+    });
+  }
+
+  #append(
+    bus: Bus,
+    appender: Appender,
+    subject: string,
+    headers: Headers,
+    data: Uint8Array,
+  ): number {
+    if (this.#isDying) return appender.last + 1;
+    const isIt = this.#isCounted(subject, headers) && ++this.#count === this.#order.n;
+    if (isIt && this.#order.point === "before") {
+      this.#dieWhen(bus.flush());
+      return appender.last + 1;
+    }
+    const seq = appender.append(subject, headers, data);
+    if (isIt) this.#seq = seq;
+    if (isIt && this.#order.point === "published") this.#dieWhen(bus.flush());
+    return seq;
+  }
+
+  #isCounted(subject: string, headers: Headers): boolean {
+    const { of = "entry", tenant } = this.#order;
+    if (tenant !== undefined && !subject.startsWith(`hv.${tenant}.`)) return false;
+    if (of === "step") return headers["Hv-Cause"]?.startsWith("owed:") === true;
+    if (of === "begun") return /^hv\.[^.]+\.ctl\.[^.]+\.begun$/.test(subject);
+    return !/^hv\.[^.]+\.ctl\.[^.]+\.epoch$/.test(subject);
+  }
+
+  #onAcked(acked: number, pass: (acked: number) => void): void {
+    if (this.#isDying) return;
+    const { point, more = 0 } = this.#order;
+    if (acked >= this.#seq && point === "acked") die();
+    pass(acked);
+    if (acked < this.#seq) return;
+    if (point === "released") this.#dieWhen(this.#flush());
+    if (point !== "later") return;
+    if (acked >= this.#seq + more) die();
+    if (!this.#isLater) setTimeout(die, LATER_MS);
+    this.#isLater = true;
+  }
+
+  #dieWhen(reached: Promise<void>): void {
+    this.#isDying = true;
+    reached.then(die, die);
+  }
+}
+
+/** Not even a handler of the process runs any more. */
+function die(): void {
+  process.kill(process.pid, "SIGKILL");
+}
+
+/** The same object with some members replaced; its private fields stay its own. */
+function withOverrides<T extends object>(target: T, overrides: Partial<T>): T {
+  return new Proxy(target, {
+    get(of, name) {
+      if (Object.hasOwn(overrides, name)) return overrides[name as keyof T];
+      const value: unknown = Reflect.get(of, name, of);
+      return typeof value === "function" ? value.bind(of) : value;
+    },
+  });
+}

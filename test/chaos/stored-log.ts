@@ -1,0 +1,116 @@
+/** The log as it is stored, and what must be true of it whatever was killed. */
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import { type Bus, HEADER, logStream, type StoredMessage } from "@harmovela/bus";
+import { checkLog, type Report, recordOf, type StoredRecord } from "@harmovela/check";
+import type { Envelope } from "@harmovela/envelope";
+import { within } from "./deadline.ts";
+import type { Seen, Verdict } from "./recording.ts";
+
+const STREAM = logStream("tasks");
+const decoder = new TextDecoder();
+
+export interface StoredEvent {
+  seq: number;
+  tenant: string;
+  envelope: Envelope;
+  cause: string;
+  epoch: number;
+}
+
+/** Every stored message of the task log, in order. */
+export async function readRecords(bus: Bus): Promise<StoredRecord[]> {
+  const last = (await bus.streamState(STREAM))?.lastSeq ?? 0;
+  const messages: StoredMessage[] = [];
+  if (last === 0) return [];
+  let onRead = () => {};
+  const read = new Promise<void>((resolve) => {
+    onRead = resolve;
+  });
+  const reader = bus.openReader(STREAM, {
+    after: 0,
+    onReady: () =>
+      queueMicrotask(() => {
+        messages.push(...reader.take(1_024));
+        if ((messages.at(-1)?.seq ?? 0) >= last) onRead();
+      }),
+  });
+  await within(30_000, `the log is read up to ${last}`, read);
+  await reader.close();
+  return messages.filter(({ seq }) => seq <= last).map(recordOf);
+}
+
+/** What observers may see of it: the events, refusals included. */
+export function eventsOf(records: StoredRecord[]): StoredEvent[] {
+  return records.flatMap(({ seq, subject, headers, data }) => {
+    const [, tenant = "", area] = subject.split(".");
+    if (area !== "log") return [];
+    return [
+      {
+        seq,
+        tenant,
+        envelope: JSON.parse(textOf(data)) as Envelope,
+        cause: headers[HEADER.cause] ?? "",
+        epoch: Number(headers[HEADER.epoch]),
+      },
+    ];
+  });
+}
+
+/** The bodies of the control entries of one kind, with their positions. */
+export function controlsOf(records: StoredRecord[], kind: string) {
+  return records.flatMap(({ seq, subject, data }) =>
+    subject.split(".")[2] === "ctl" && subject.endsWith(`.${kind}`)
+      ? [{ seq, body: JSON.parse(textOf(data)) as Record<string, unknown> }]
+      : [],
+  );
+}
+
+function textOf(data: Uint8Array | string): string {
+  return typeof data === "string" ? data : decoder.decode(data);
+}
+
+/** No rule is broken on any prefix, and nothing owed is left. */
+export function assertGreen(records: StoredRecord[]): Report {
+  const report = checkLog(records, { domain: "tasks", stream: STREAM, settled: true });
+  assert.deepEqual(report.findings, []);
+  assert.equal(report.foreign, 0);
+  assert.equal(report.plansOpen, 0);
+  return report;
+}
+
+/** What was acknowledged is in the log once, where it was said to be; what was refused is not. */
+export function assertAsAnswered(records: StoredRecord[], verdicts: Verdict[]): void {
+  const places = new Map<string, number[]>();
+  for (const { seq, tenant, envelope } of eventsOf(records)) {
+    const key = `${tenant} ${envelope.id}`;
+    places.set(key, [...(places.get(key) ?? []), seq]);
+  }
+  const begun = new Set(controlsOf(records, "begun").map(({ seq }) => seq));
+  for (const { tenant, id, type, verdict, cursor, pending } of verdicts) {
+    const found = places.get(`${tenant} ${id}`) ?? [];
+    const isAccepted = verdict === "event.acknowledged";
+    assert.equal(found.length, isAccepted ? 1 : 0, `${id} ${type} ${verdict} at ${found}`);
+    if (!isAccepted) continue;
+    const position = Number(cursor?.split(":")[1]);
+    const isWhere = found[0] === position || (pending && begun.has(position));
+    assert.ok(isWhere, `${id} ${type} is at ${found}, was said to be at ${cursor}`);
+  }
+}
+
+/** A plain subscriber saw nothing but what is stored, byte for byte; the number of messages it saw. */
+export function assertSeenIsStored(records: StoredRecord[], seen: Seen[]): number {
+  const stored = new Map(
+    records.map(({ seq, subject, data }) => {
+      const sha = createHash("sha256").update(data).digest("hex");
+      return [seq, `${subject.replace(/^(hv\.[^.]+)\.log\./, "$1.ev.")} ${sha}`];
+    }),
+  );
+  for (const { seq, subject, sha } of seen) {
+    assert.equal(`${subject} ${sha}`, stored.get(seq), `position ${seq} as seen`);
+  }
+  const sequences = seen.map(({ seq }) => seq);
+  const ordered = [...new Set(sequences)].sort((a, b) => a - b);
+  assert.deepEqual(sequences, ordered, "seen in the order of the log, each once");
+  return sequences.length;
+}

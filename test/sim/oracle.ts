@@ -1,0 +1,87 @@
+/**
+ * Reads the log as it is stored, entry by entry: holds it to every rule, folds it as a restart would,
+ * and remembers what observers must have seen. Any difference is thrown at the entry that shows it.
+ */
+import { logStream, type StoredMessage } from "@harmovela/bus";
+import { type Checker, createChecker, formatRecord, recordOf } from "@harmovela/check";
+import { createTaskDecider, DEFAULT_TASK_SETTINGS, type TaskState } from "@harmovela/delegation-coordinator";
+import type { Envelope, LogEntry } from "@harmovela/envelope";
+import { Fold } from "@harmovela/host";
+
+export const STREAM = logStream("tasks");
+
+export interface Shown {
+  subject: string;
+  text: string;
+}
+
+const decoder = new TextDecoder();
+
+export class Oracle {
+  readonly checker: Checker = createChecker({ domain: "tasks", stream: STREAM, settled: true });
+  readonly fold = new Fold<TaskState>(createTaskDecider(DEFAULT_TASK_SETTINGS));
+  /** What a plain observer must have seen under `ev`, in order. */
+  readonly shown: Shown[] = [];
+  /** The whole log, one line for each stored message. */
+  readonly lines: string[] = [];
+  readonly #events = new Map<string, Envelope[]>();
+  readonly #entries = new Map<number, LogEntry>();
+  /** Who wrote the newest `epoch`. */
+  leader = "";
+
+  push(message: StoredMessage): void {
+    const record = recordOf(message);
+    this.lines.push(formatRecord(record));
+    const findings = this.checker.push(record);
+    if (findings.length > 0) throw new Error(`the log breaks a rule: ${JSON.stringify(findings)}`);
+    const tokens = message.subject.split(".");
+    if (tokens[2] === "log") {
+      tokens[2] = "ev";
+      this.shown.push({ subject: tokens.join("."), text: decoder.decode(message.data) });
+    }
+    const entry = this.fold.read(message);
+    if (entry !== undefined) this.#remember(entry);
+  }
+
+  #remember(entry: LogEntry): void {
+    this.#entries.set(entry.seq, entry);
+    if (entry.kind === "epoch") this.leader = String(entry.body.instance);
+    if (entry.kind !== "event") return;
+    const key = keyOf(entry.tenant, entry.envelope.id);
+    const known = this.#events.get(key);
+    if (known === undefined) this.#events.set(key, [entry.envelope]);
+    else known.push(entry.envelope);
+  }
+
+  get lastSeq(): number {
+    return this.fold.position;
+  }
+
+  entry(seq: number): LogEntry | undefined {
+    return this.#entries.get(seq);
+  }
+
+  /** How often the log holds an event with this id. */
+  events(tenant: string, id: string): Envelope[] {
+    return this.#events.get(keyOf(tenant, id)) ?? [];
+  }
+
+  /** Whether a subtree is being ended. */
+  get isInCascade(): boolean {
+    for (const { plans } of this.fold.state.tenants.values()) if (plans.size > 0) return true;
+    return false;
+  }
+
+  get foreign(): number {
+    return this.fold.foreign;
+  }
+}
+
+const keyOf = (tenant: string, id: string): string => `${tenant}\u0000${id}`;
+
+/** The position that a cursor of this log names; 0 when it names none. */
+export function positionOf(cursor: unknown): number {
+  const match = typeof cursor === "string" ? /^(.*):(\d+)$/.exec(cursor) : null;
+  return match?.[1] === STREAM ? Number(match[2]) : 0;
+}
+

@@ -1,0 +1,169 @@
+/** One replica of the coordinator: a process that can be killed, paused, cut off, and started again. */
+import type { Appender, AppenderOptions, MemoryBus, MemoryServer } from "@harmovela/bus";
+import { createCoordinator, type TaskState } from "@harmovela/delegation-coordinator";
+import type { Decider } from "@harmovela/envelope";
+import { type Host, openHost } from "@harmovela/host";
+import type { FakeClock, ProcessClock, SimRandom } from "@harmovela/testkit";
+import pino from "pino";
+
+const LEASE_TTL_MS = 1_500;
+const logger = pino({ level: "silent" });
+
+export interface ReplicaParts {
+  name: string;
+  server: MemoryServer;
+  clock: FakeClock;
+  random: SimRandom;
+  /** A replica is about to append. */
+  onAppend(replica: Replica, subject: string): void;
+  /** It stopped by itself, which nothing here may make it do. */
+  onStopped(replica: Replica, error: unknown): void;
+}
+
+interface Incarnation {
+  instance: string;
+  process: ProcessClock;
+  writer: MemoryBus;
+  answerer: MemoryBus;
+  host: Host | undefined;
+  /** What the host has folded. */
+  state: TaskState | undefined;
+}
+
+export class Replica {
+  readonly #parts: ReplicaParts;
+  #count = 0;
+  #now: Incarnation | undefined;
+
+  constructor(parts: ReplicaParts) {
+    this.#parts = parts;
+  }
+
+  get isUp(): boolean {
+    return this.#now !== undefined;
+  }
+
+  get isPaused(): boolean {
+    return this.#now?.process.isPaused === true;
+  }
+
+  get instance(): string {
+    return this.#now?.instance ?? "";
+  }
+
+  get host(): Host | undefined {
+    return this.#now?.host;
+  }
+
+  get state(): TaskState | undefined {
+    return this.#now?.state;
+  }
+
+  get isLeader(): boolean {
+    return this.#now?.host?.status().role === "leader";
+  }
+
+  start(): void {
+    if (this.#now !== undefined) return;
+    const { name, server, clock, random } = this.#parts;
+    this.#count += 1;
+    const instance = `${name}.${this.#count}`;
+    const lagMs = random.pick([0, 0, 1, 4]);
+    const process = clock.openProcess(() => random.whole(0, lagMs));
+    const connect = (role: string): MemoryBus => {
+      const uplink = clock.openProcess(() => random.whole(0, lagMs));
+      return server.connect({ name: `${instance} ${role}`, clock: process, uplink });
+    };
+    const now: Incarnation = {
+      instance,
+      process,
+      writer: connect("writer"),
+      answerer: connect("answerer"),
+      host: undefined,
+      state: undefined,
+    };
+    this.#now = now;
+    this.#watch(now.writer);
+    const definition = createCoordinator();
+    const decider: Decider<TaskState> = {
+      ...definition.decider,
+      initial: () => {
+        const state = definition.decider.initial();
+        now.state = state;
+        return state;
+      },
+    };
+    const fail = (error: unknown): void => {
+      if (this.#now === now) this.#parts.onStopped(this, error);
+    };
+    openHost({
+      ...definition,
+      decider,
+      version: "0.1.0",
+      instance,
+      writer: now.writer,
+      answerer: now.answerer,
+      clock: process,
+      logger,
+      replicas: 1,
+      leaseTtlMs: LEASE_TTL_MS,
+      replyPrefix: () => "_INBOX.",
+    }).then((host) => {
+      now.host = host;
+      host.done.catch(fail);
+    }, fail);
+  }
+
+  /** Each append is announced; one that kills the replica is not published any more. */
+  #watch(writer: MemoryBus): void {
+    const open = writer.openAppender.bind(writer);
+    writer.openAppender = (options: AppenderOptions): Appender => {
+      const appender = open(options);
+      const append = appender.append.bind(appender);
+      appender.append = (subject, headers, data) => {
+        const incarnation = this.#now;
+        this.#parts.onAppend(this, subject);
+        const isAlive = this.#now !== undefined && this.#now === incarnation;
+        return isAlive ? append(subject, headers, data) : appender.last + 1;
+      };
+      return appender;
+    };
+  }
+
+  /** Kill -9. What it had sent may still reach the server. */
+  crash(inFlight: "lost" | "delivered"): void {
+    const now = this.#now;
+    if (now === undefined) return;
+    this.#now = undefined;
+    now.process.kill();
+    now.writer.disconnected(inFlight);
+    now.answerer.disconnected(inFlight);
+  }
+
+  pause(): void {
+    this.#now?.process.pause();
+  }
+
+  resume(): void {
+    this.#now?.process.resume();
+  }
+
+  cut(inFlight: "lost" | "delivered"): void {
+    this.#now?.writer.disconnected(inFlight);
+    this.#now?.answerer.disconnected(inFlight);
+  }
+
+  mend(): void {
+    this.#now?.writer.reconnected();
+    this.#now?.answerer.reconnected();
+  }
+
+  /** Its packets wait on the way, in both directions. */
+  stall(): void {
+    this.#now?.writer.link.hold();
+  }
+
+  unstall(): void {
+    this.#now?.writer.link.release();
+  }
+}

@@ -1,0 +1,209 @@
+/**
+ * One simulated life of the coordinator: replicas, agents and an observer on one memory server, faults
+ * for a while, then none; at rest everything that was promised must be true (architecture, section 8).
+ */
+import { type Bus, MemoryServer } from "@harmovela/bus";
+import { createTaskDecider, DEFAULT_TASK_SETTINGS } from "@harmovela/delegation-coordinator";
+import type { Envelope } from "@harmovela/envelope";
+import { FakeClock, SimRandom } from "@harmovela/testkit";
+import { Chaos, emptyTally, type Tally } from "./chaos.ts";
+import { Crowd, type Sent } from "./crowd.ts";
+import { Oracle, STREAM } from "./oracle.ts";
+import { Replica } from "./replica.ts";
+import { Traffic } from "./traffic.ts";
+import { assertAtRest, assertVerdict } from "./verify.ts";
+import { View } from "./view.ts";
+
+/** Broker time at the start. */
+const T0 = Date.UTC(2026, 10, 30, 10);
+/** Simulated time within which everything must have come to rest after the last fault. */
+const REST_MS_MAX = 600_000;
+const LOOK_EVERY_MS = 250;
+/** More turns than any life takes: something spins. */
+const TURNS_MAX = 3_000_000;
+
+export interface Life {
+  /** The log, one line for each stored message. */
+  lines: readonly string[];
+  tally: Tally;
+  messages: number;
+  turns: number;
+}
+
+/** Lives one life; throws at the first promise that is broken. */
+export async function simulate(seed: number): Promise<Life> {
+  return new World(seed).live();
+}
+
+class World {
+  readonly #clock = new FakeClock();
+  readonly #server: MemoryServer;
+  readonly #oracle = new Oracle();
+  readonly #view = new View();
+  readonly #tally = emptyTally();
+  readonly #replicas: Replica[] = [];
+  readonly #agents: Bus & { disconnected(how: "lost"): void; reconnected(): void };
+  readonly #crowd: Crowd;
+  readonly #traffic: Traffic;
+  readonly #chaos: Chaos;
+  readonly #script: SimRandom;
+  readonly #size: number;
+  #brokerStepMs = 0;
+  #failure: unknown;
+  #turns = 0;
+
+  constructor(seed: number) {
+    const random = (stream: number): SimRandom => new SimRandom(seed, stream);
+    this.#script = random(1);
+    this.#size = this.#script.pick([30, 60, 100, 160]);
+    this.#server = new MemoryServer({
+      clock: this.#clock,
+      now: () => T0 + this.#brokerStepMs + Math.floor(this.#clock.monotonic()),
+    });
+    const replicas = this.#script.whole(2, 3);
+    const ofReplicas = random(2);
+    for (let index = 0; index < replicas; index += 1) {
+      this.#replicas.push(
+        new Replica({
+          name: `replica-${index}`,
+          server: this.#server,
+          clock: this.#clock,
+          random: ofReplicas,
+          onAppend: (replica, subject) => {
+            this.#readLog();
+            this.#chaos.onAppend(replica, subject);
+          },
+          onStopped: (replica, error) => {
+            this.#failure ??= new Error(`${replica.instance} stopped by itself`, { cause: error });
+          },
+        }),
+      );
+    }
+    this.#agents = this.#server.connect({ name: "agents" });
+    this.#crowd = new Crowd({
+      agents: this.#agents,
+      observer: this.#server.connect({ name: "observer" }),
+      clock: this.#clock,
+      view: this.#view,
+      onVerdict: (sent, verdict) => this.#onVerdict(sent, verdict),
+    });
+    this.#traffic = new Traffic(random(3), this.#view);
+    this.#chaos = new Chaos({
+      random: random(4),
+      clock: this.#clock,
+      server: this.#server,
+      replicas: this.#replicas,
+      oracle: this.#oracle,
+      tally: this.#tally,
+      stepBrokerClock: (ms) => {
+        this.#brokerStepMs += ms;
+      },
+      restartServer: () => this.#restartServer(),
+      appendForeign: () => this.#appendForeign(),
+    });
+  }
+
+  async live(): Promise<Life> {
+    for (const replica of this.#replicas) replica.start();
+    await this.#until(5_000, () => this.#replicas.some((replica) => replica.isLeader));
+    this.#chaos.start();
+    this.#speak();
+    await this.#until(REST_MS_MAX, () => this.#crowd.sent.length >= this.#size);
+    this.#chaos.heal();
+    await this.#until(REST_MS_MAX, () => this.#isAtRest());
+    assertAtRest({
+      oracle: this.#oracle,
+      crowd: this.#crowd,
+      replicas: this.#replicas,
+    });
+    const { lines } = this.#oracle;
+    const messages = this.#crowd.sent.length;
+    return { lines, tally: this.#tally, messages, turns: this.#turns };
+  }
+
+  #speak(): void {
+    for (const draft of this.#traffic.next()) this.#crowd.send(draft);
+    if (this.#crowd.sent.length >= this.#size) return;
+    this.#clock.after(this.#script.whole(0, this.#script.pick([5, 50, 600])), () => this.#speak());
+  }
+
+  /** Turns of the world until something is so; looked at now and then. */
+  async #until(ms: number, isSo: () => boolean): Promise<void> {
+    const end = this.#clock.monotonic() + ms;
+    let look = this.#clock.monotonic();
+    while (this.#clock.monotonic() < end) {
+      if (this.#clock.monotonic() >= look) {
+        if (isSo()) return;
+        look = this.#clock.monotonic() + LOOK_EVERY_MS;
+      }
+      if (!this.#clock.runNext()) break;
+      // All that follows from it without further time happens before the next turn.
+      await new Promise<void>((resolve) => setImmediate(resolve));
+      this.#readLog();
+      if (this.#failure !== undefined) throw this.#failure;
+      this.#turns += 1;
+      if (this.#turns > TURNS_MAX) throw new Error("the world spins");
+    }
+    if (!isSo()) throw new Error(`did not come to pass in ${ms} simulated ms: ${this.#why()}`);
+  }
+
+  #readLog(): void {
+    const stream = this.#server.stream(STREAM);
+    try {
+      while (stream !== undefined && this.#oracle.lastSeq < stream.lastSeq) {
+        const message = stream.get(this.#oracle.lastSeq + 1);
+        if (message === undefined) throw new Error("the log has a hole");
+        this.#oracle.push(message);
+      }
+    } catch (error) {
+      this.#failure ??= error;
+      throw error;
+    }
+  }
+
+  #onVerdict(sent: Sent, verdict: Envelope): void {
+    this.#readLog();
+    try {
+      assertVerdict(this.#oracle, sent, verdict);
+    } catch (error) {
+      this.#failure ??= error;
+    }
+  }
+
+  #isAtRest(): boolean {
+    if (this.#crowd.waiting.length > 0) return false;
+    const { lastSeq, fold } = this.#oracle;
+    const isFolded = this.#replicas.every(({ host }) => host?.status().position === lastSeq);
+    const leader = this.#replicas.find((replica) => replica.isLeader)?.host?.status();
+    if (!isFolded || leader?.isSettled !== true || leader.acked !== lastSeq) return false;
+    const owed = createTaskDecider(DEFAULT_TASK_SETTINGS).owed(fold.state, fold.at, {
+      requests: new Set(),
+    });
+    return owed === undefined;
+  }
+
+  #why(): string {
+    const statuses = this.#replicas.map(({ host, isUp }) => ({ isUp, ...host?.status() }));
+    const waiting = this.#crowd.waiting.slice(0, 5).map(({ draft, attempts, verdicts }) => ({
+      draft,
+      attempts,
+      verdicts,
+    }));
+    return JSON.stringify({ lastSeq: this.#oracle.lastSeq, statuses, waiting }, undefined, 1);
+  }
+
+  /** The observer keeps its connection: what it would miss without one nobody promises. */
+  #restartServer(): void {
+    for (const replica of this.#replicas) replica.cut("lost");
+    this.#agents.disconnected("lost");
+    for (const replica of this.#replicas) replica.mend();
+    this.#agents.reconnected();
+  }
+
+  /** Somebody with the right to append who is no leader. */
+  #appendForeign(): void {
+    const envelope = { id: "evt_foreign", type: "task.completed", source: "agent:x", payload: {} };
+    const data = new TextEncoder().encode(JSON.stringify(envelope));
+    this.#agents.publish("hv.acme.log.tasks.agent:x.-.task.completed", {}, data);
+  }
+}

@@ -1,0 +1,84 @@
+/** What must be true of a verdict when it arrives, and of everything when the world is at rest. */
+import assert from "node:assert/strict";
+import { describeState } from "@harmovela/delegation-coordinator";
+import type { Envelope } from "@harmovela/envelope";
+import type { Crowd, Sent } from "./crowd.ts";
+import { isRetryable } from "./crowd.ts";
+import { type Oracle, positionOf } from "./oracle.ts";
+import type { Replica } from "./replica.ts";
+
+const isAcknowledged = (verdict: Envelope): boolean => verdict.type === "event.acknowledged";
+const payloadOf = (envelope: Envelope) => envelope.payload as Record<string, unknown>;
+const nameOf = ({ draft }: Sent): string =>
+  `${draft.tenant} ${draft.envelope.id} ${draft.envelope.type}`;
+
+/** A verdict speaks of what is stored already, and of the envelope that it names (P2). */
+export function assertVerdict(oracle: Oracle, sent: Sent, verdict: Envelope): void {
+  const { tenant, envelope } = sent.draft;
+  const id = String(envelope.id);
+  if (!isAcknowledged(verdict)) {
+    const stored = oracle.events(tenant, verdict.id);
+    assert.equal(stored.length, 1, `${nameOf(sent)}: refused, but the refusal is not in the log`);
+    return;
+  }
+  const { cursor, duplicate, acknowledged_event_id: acknowledged } = payloadOf(verdict);
+  assert.equal(acknowledged, id, `${nameOf(sent)}: acknowledged under another id`);
+  const entry = oracle.entry(positionOf(cursor));
+  assert.ok(entry, `${nameOf(sent)}: acknowledged before it was stored (${cursor})`);
+  if (entry.kind === "begun") assert.equal(entry.plan.envelope.id, id, nameOf(sent));
+  else if (duplicate !== true) assert.ok(entry.kind === "event" && entry.envelope.id === id);
+}
+
+export interface Rest {
+  oracle: Oracle;
+  crowd: Crowd;
+  replicas: readonly Replica[];
+}
+
+export function assertAtRest({ oracle, crowd, replicas }: Rest): void {
+  assert.deepEqual(oracle.checker.end(), [], "the log at rest");
+  assertShown(oracle, crowd);
+  assertOnce(oracle, crowd);
+  const full = describeState(oracle.fold.state);
+  for (const { instance, state, host } of replicas) {
+    assert.ok(state, `${instance} has no state`);
+    assert.deepEqual(describeState(state), full, `${instance} has another state than a full fold`);
+    const broken = host?.status().alarms.filter(({ alarm }) => / failed: /.test(alarm));
+    assert.deepEqual(broken, [], `${instance} met a broken rule`);
+  }
+}
+
+/** An observer saw under `ev` exactly what is stored, in order (P2, P3). */
+function assertShown(oracle: Oracle, crowd: Crowd): void {
+  assert.equal(crowd.seen.length, oracle.shown.length, "entries that an observer saw");
+  for (const [index, shown] of oracle.shown.entries()) {
+    assert.deepEqual(crowd.seen[index], shown);
+  }
+}
+
+/** Nothing acknowledged is lost or accepted twice, and no envelope is both accepted and refused (P2). */
+function assertOnce(oracle: Oracle, crowd: Crowd): void {
+  const fates = new Map<string, { isAccepted: boolean; isRefused: boolean }>();
+  for (const sent of crowd.sent) {
+    const { tenant, envelope, wants } = sent.draft;
+    if (wants === "storage") continue;
+    const id = String(envelope.id);
+    const content = `${sent.subject} ${Buffer.from(sent.data).toString()}`;
+    const fate = fates.get(content) ?? { isAccepted: false, isRefused: false };
+    fates.set(content, fate);
+    for (const verdict of sent.verdicts) {
+      if (isAcknowledged(verdict)) fate.isAccepted = true;
+      else if (!isRetryable(verdict)) fate.isRefused = true;
+      if (!isAcknowledged(verdict)) continue;
+      const entry = oracle.entry(positionOf(payloadOf(verdict).cursor));
+      const isOther = entry?.kind === "event" && entry.envelope.id !== id;
+      // A cancel that repeats what a cascade has done is settled by the cascade's own event.
+      const times = isOther ? 0 : 1;
+      assert.equal(oracle.events(tenant, id).length, times, `${nameOf(sent)}: times in the log`);
+    }
+    assert.ok(
+      !(fate.isAccepted && fate.isRefused),
+      `${nameOf(sent)}: both accepted and refused: ${JSON.stringify(sent.verdicts)}`,
+    );
+  }
+}
