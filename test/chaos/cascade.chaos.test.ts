@@ -33,7 +33,6 @@ test("kill -9 after every single step of a cascade over 200 tasks", async (t) =>
   const startedAt = performance.now();
   await using server = await startNatsServer();
   await using sender = await Sender.open(server.url, TENANT);
-  let orders = 0;
   await using fleet = await Fleet.open({ url: server.url, leaseTtlMs: 600, isLeaseFreed: true });
   const tree = shapeTree("root", TASKS);
   {
@@ -55,16 +54,11 @@ test("kill -9 after every single step of a cascade over 200 tasks", async (t) =>
   await beginner.until("leading");
   const answered = sender.send(cancel, CASCADE_MS);
   await beginner.ended;
-  await using deathRow = await Fleet.open({
-    url: server.url,
-    leaseTtlMs: 600,
-    isLeaseFreed: true,
-    size: 4,
-    order: () => {
-      orders += 1;
-      const point = POINTS[orders % POINTS.length] ?? POINTS[0];
-      return point && { ...point, tenant: TENANT };
-    },
+  let orders = 0;
+  fleet.keep(4, () => {
+    orders += 1;
+    const point = POINTS[orders % POINTS.length] ?? POINTS[0];
+    return point && { ...point, tenant: TENANT };
   });
   const answer = await answered;
   assert.equal(answer.type, "event.acknowledged");
@@ -108,10 +102,10 @@ test("kill -9 after every single step of a cascade over 200 tasks", async (t) =>
     ({ tenant, seq }) => tenant !== TENANT && seq > begunAt && seq < last,
   );
   assert.ok(between.length > 0, "other tenants were judged in between");
-  assert.ok(deathRow.killed >= TASKS - 1, `${deathRow.killed} kills`);
-  assert.deepEqual(deathRow.failures, []);
+  assert.ok(fleet.killed >= TASKS - 1, `${fleet.killed} kills`);
+  assert.deepEqual(fleet.failures, []);
   t.diagnostic(
-    `${server.version}: ${deathRow.killed + 1} kills in ${(cascadeMs / 1000).toFixed(1)} s, ` +
+    `${server.version}: ${fleet.killed + 1} kills in ${(cascadeMs / 1000).toFixed(1)} s, ` +
       `${report.entries} entries (${report.control.epoch} epochs), ${between.length} of others in between, ` +
       `others sent ${sent} (${resent} again), cancel sent again ${sender.resent} times, seen ${seen}, ` +
       `whole test ${((performance.now() - startedAt) / 1000).toFixed(1)} s`,

@@ -69,15 +69,11 @@ export class Coordinator implements AsyncDisposable {
 export interface FleetOptions {
   url: string;
   leaseTtlMs: number;
-  /** Processes that are kept running, the leader included. Default: none by itself. */
-  size?: number;
-  /** The order of the next process. */
-  order?: () => KillOrder | undefined;
   /** Frees the lease of a process that is known to be dead, to save the wait for its end. */
   isLeaseFreed?: boolean;
 }
 
-/** Processes of one service; as many as asked are kept running, whatever happens to them. */
+/** Processes of one service. */
 export class Fleet implements AsyncDisposable {
   readonly #options: FleetOptions;
   readonly #script: string;
@@ -93,7 +89,6 @@ export class Fleet implements AsyncDisposable {
     this.#options = options;
     this.#script = script;
     this.#bus = bus;
-    for (let count = 0; count < (options.size ?? 0); count += 1) this.#replace();
   }
 
   static async open(options: FleetOptions): Promise<Fleet> {
@@ -104,6 +99,11 @@ export class Fleet implements AsyncDisposable {
 
   get members(): Coordinator[] {
     return [...this.#members].filter((member) => member.isRunning);
+  }
+
+  /** Keeps so many processes running from now on, whatever happens to them; each gets the next order. */
+  keep(size: number, order: () => KillOrder | undefined = () => undefined): void {
+    for (let count = 0; count < size; count += 1) this.#keepOne(order);
   }
 
   /** One more process, which nobody replaces. */
@@ -118,21 +118,26 @@ export class Fleet implements AsyncDisposable {
       ...(kill === undefined ? {} : { kill }),
     });
     this.#members.add(member);
+    this.#afterEnd(member).catch((error: unknown) => this.failures.push(`fleet: ${error}`));
     return member;
   }
 
-  #replace(): void {
-    const member = this.start(this.#options.order?.());
-    const next = async () => {
-      await member.ended;
-      this.#members.delete(member);
-      if (member.child.signalCode === "SIGKILL") this.killed += 1;
-      if (member.failure !== undefined) this.failures.push(`${member.instance}: ${member.failure}`);
-      if (this.#isClosing) return;
-      this.#replace();
-      if (this.#options.isLeaseFreed) await this.#freeLease(member.instance);
-    };
-    next().catch((error: unknown) => this.failures.push(`fleet: ${error}`));
+  async #afterEnd(member: Coordinator): Promise<void> {
+    await member.ended;
+    this.#members.delete(member);
+    if (member.child.signalCode === "SIGKILL") this.killed += 1;
+    if (member.failure !== undefined) this.failures.push(`${member.instance}: ${member.failure}`);
+    if (this.#options.isLeaseFreed && !this.#isClosing) await this.#freeLease(member.instance);
+  }
+
+  #keepOne(order: () => KillOrder | undefined): void {
+    const member = this.start(order());
+    member.ended.then(
+      () => {
+        if (!this.#isClosing) this.#keepOne(order);
+      },
+      (error: unknown) => this.failures.push(`fleet: ${error}`),
+    );
   }
 
   /** Only if that process held it. */

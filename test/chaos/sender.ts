@@ -1,5 +1,5 @@
 /** An agent of the test's own process: sends the same bytes until it is answered. */
-import { connectBus, HEADER, intakeSubject, type JetStreamBus } from "@harmovela/bus";
+import { connectBus, HEADER, type Headers, intakeSubject, type JetStreamBus } from "@harmovela/bus";
 import { domainOf, type Envelope } from "@harmovela/envelope";
 import { within } from "./deadline.ts";
 
@@ -64,7 +64,7 @@ export class Sender implements AsyncDisposable {
   async post(sent: Envelope, reply?: string): Promise<number> {
     const { type, source } = sent;
     const subject = intakeSubject({ tenant: this.tenant, domain: domainOf(type), source, type });
-    const headers = reply === undefined ? {} : { [HEADER.replyTo]: reply };
+    const headers: Headers = reply === undefined ? {} : { [HEADER.replyTo]: reply };
     const data = encoder.encode(JSON.stringify(sent));
     const { stream, seq } = await this.bus.store(subject, headers, data);
     return (await this.bus.read(stream, seq))?.time ?? Number.NaN;

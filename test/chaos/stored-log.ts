@@ -4,7 +4,7 @@ import { createHash } from "node:crypto";
 import { type Bus, HEADER, logStream, type StoredMessage } from "@harmovela/bus";
 import { checkLog, type Report, recordOf, type StoredRecord } from "@harmovela/check";
 import type { Envelope } from "@harmovela/envelope";
-import { within } from "./deadline.ts";
+import { eventually, within } from "./deadline.ts";
 import type { Seen, Verdict } from "./recording.ts";
 
 const STREAM = logStream("tasks");
@@ -77,6 +77,17 @@ export function assertGreen(records: StoredRecord[]): Report {
   assert.equal(report.foreign, 0);
   assert.equal(report.plansOpen, 0);
   return report;
+}
+
+/** Waits until nothing is owed any more; resolves with the log. */
+export function untilSettled(bus: Bus, ms: number, liveTasks?: number): Promise<StoredRecord[]> {
+  return eventually(ms, "nothing is owed any more", async () => {
+    const records = await readRecords(bus);
+    const report = checkLog(records, { domain: "tasks", stream: STREAM, settled: true });
+    const { "plan-open": plans = 0, "gentle-open": requests = 0 } = report.findingsByRule;
+    const isLeft = liveTasks !== undefined && report.liveTasks !== liveTasks;
+    return plans > 0 || requests > 0 || isLeft ? undefined : records;
+  });
 }
 
 /** What was acknowledged is in the log once, where it was said to be; what was refused is not. */

@@ -188,49 +188,60 @@ export class Chaos {
     const victim = this.#victim();
     switch (random.weighted(this.#weights)) {
       case "crash":
-        return this.#crash(victim);
+        this.#crash(victim);
+        return;
       case "crashAtAppend":
         this.#fuse = random.whole(1, random.pick([2, 10, 40]));
         return;
       case "pause":
         tally.pauses += 1;
         victim?.pause();
-        return this.#later(random.pick([100, 2_000, 9_000]), () => victim?.resume());
+        this.#later(random.pick([100, 2_000, 9_000]), () => victim?.resume());
+        return;
       case "partition":
         tally.partitions += 1;
         victim?.cut(random.chance(0.5) ? "delivered" : "lost");
-        return this.#later(random.pick([50, 1_000, 6_000]), () => victim?.mend());
+        this.#later(random.pick([50, 1_000, 6_000]), () => victim?.mend());
+        return;
       case "stall":
         tally.stalls += 1;
         victim?.stall();
-        return this.#later(random.pick([50, 1_000, 9_000]), () => victim?.unstall());
+        this.#later(random.pick([50, 1_000, 9_000]), () => victim?.unstall());
+        return;
       case "takeLease":
         tally.leasesTaken += 1;
-        return server.faults.displace("tasks");
+        server.faults.displace("tasks");
+        return;
       case "badAcks": {
         const fraction = (): number => random.fraction() * random.pick([0.01, 0.1, 0.5]);
         this.#arrivals = { lost: fraction(), unanswered: fraction(), late: fraction() };
-        return this.#later(random.pick([100, 3_000]), () => {
+        this.#later(random.pick([100, 3_000]), () => {
           this.#arrivals = GOOD;
         });
+        return;
       }
       case "refuse":
         this.#isRefusing = true;
-        return this.#later(3_000, () => {
+        this.#later(3_000, () => {
           this.#isRefusing = false;
         });
+        return;
       case "trim":
-        return this.#trim();
+        this.#trim();
+        return;
       case "clockStep":
         tally.clockSteps += 1;
-        return this.#parts.stepBrokerClock(random.whole(1, random.pick([10, 1_000, 600_000])));
+        this.#parts.stepBrokerClock(random.whole(1, random.pick([10, 1_000, 600_000])));
+        return;
       case "serverRestart":
         tally.serverRestarts += 1;
-        return this.#parts.restartServer();
+        this.#parts.restartServer();
+        return;
       case "foreign":
         if (oracle.lastSeq === 0) return;
         tally.foreignEntries += 1;
-        return this.#parts.appendForeign();
+        this.#parts.appendForeign();
+        return;
     }
   }
 

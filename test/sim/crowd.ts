@@ -67,8 +67,7 @@ export class Crowd {
     const { tenant, envelope, text } = draft;
     const source = draft.subjectSource ?? envelope.source ?? "";
     const subject =
-      draft.subject ??
-      intakeSubject({ tenant, domain: "tasks", source, type: envelope.type });
+      draft.subject ?? intakeSubject({ tenant, domain: "tasks", source, type: envelope.type });
     const data = encoder.encode(text ?? JSON.stringify(envelope));
     const sent = { draft, subject, data, attempts: 0, isStored: false, verdicts: [] };
     this.sent.push(sent);

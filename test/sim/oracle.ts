@@ -4,7 +4,11 @@
  */
 import { logStream, type StoredMessage } from "@harmovela/bus";
 import { type Checker, createChecker, formatRecord, recordOf } from "@harmovela/check";
-import { createTaskDecider, DEFAULT_TASK_SETTINGS, type TaskState } from "@harmovela/delegation-coordinator";
+import {
+  createTaskDecider,
+  DEFAULT_TASK_SETTINGS,
+  type TaskState,
+} from "@harmovela/delegation-coordinator";
 import type { Envelope, LogEntry } from "@harmovela/envelope";
 import { Fold } from "@harmovela/host";
 
@@ -84,4 +88,3 @@ export function positionOf(cursor: unknown): number {
   const match = typeof cursor === "string" ? /^(.*):(\d+)$/.exec(cursor) : null;
   return match?.[1] === STREAM ? Number(match[2]) : 0;
 }
-

@@ -1,7 +1,8 @@
 /** What the agents of a simulation say: mostly sensible, sometimes late, sometimes hostile. */
-import type { SimRandom } from "@harmovela/testkit";
+
 import type { Envelope } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
+import type { SimRandom } from "@harmovela/testkit";
 import type { SeenTask, View } from "./view.ts";
 
 /** One message for the intake. `wants`: what its sender waits for before it gives up sending it again. */
@@ -116,7 +117,7 @@ export class Traffic {
         return this.#event("timed_out", this.#above(task), { error: ERROR });
       case "request": {
         const grace = this.#random.pick(GRACES);
-        const payload = grace === undefined ? {} : { grace_period_ms: grace };
+        const payload: JsonObject = grace === undefined ? {} : { grace_period_ms: grace };
         return this.#event("cancel.requested", this.#above(task), payload);
       }
     }

@@ -58,6 +58,9 @@ export class Lane {
   #isClosed = false;
   #position = 0;
   #gap: Gap | undefined;
+  /** The log is known to start after this position. */
+  #trimmedTo = 0;
+  /** The log may have been trimmed or replaced since it was last looked at. */
   #mustCheck = false;
   #lastTakenAt: number;
 
@@ -98,10 +101,12 @@ export class Lane {
     const messages = this.#reader?.take(max) ?? [];
     const now = this.#context.clock.monotonic();
     const first = messages[0];
-    if (this.#mustCheck) await this.#check(first, STATE_ATTEMPTS_MAX);
-    else if (first && first.seq > this.#position + 1 && now - this.#lastTakenAt > QUIET_MS)
-      await this.#check(first, STATE_ATTEMPTS_MAX);
-    this.#lastTakenAt = now;
+    const isJump = first !== undefined && first.seq > this.#position + 1;
+    if (this.#mustCheck || (isJump && now - this.#lastTakenAt > QUIET_MS)) await this.#check();
+    if (first) {
+      this.#lastTakenAt = now;
+      this.#noteGap(Math.min(this.#trimmedTo, first.seq - 1));
+    }
     return first && messages;
   }
 
@@ -127,10 +132,10 @@ export class Lane {
     await this.#reader?.close();
   }
 
-  async #check(next: StoredMessage | undefined, attempts: number): Promise<void> {
+  async #check(): Promise<void> {
     let state: StreamState | undefined;
     try {
-      state = await this.#state(attempts);
+      state = await this.#state();
     } catch (error) {
       const { code } = toHarmovelaError(error);
       // The server is not back yet; it is asked again when something arrives.
@@ -139,7 +144,7 @@ export class Lane {
     }
     this.#mustCheck = false;
     this.#assertReaches(state);
-    if (next) this.#noteGap(Math.min((state?.firstSeq ?? 0) - 1, next.seq - 1));
+    this.#trimmedTo = (state?.firstSeq ?? 0) - 1;
   }
 
   /** A log that ends before what was read of it is another log (case M1). */
@@ -166,7 +171,7 @@ export class Lane {
         return await bus.streamState(logStream(this.domain));
       } catch (caught) {
         const error = toHarmovelaError(caught);
-        if (error.retry === "never" || attempt >= attempts || this.#isClosed) throw error;
+        if (error.retry === "never" || attempt >= STATE_ATTEMPTS_MAX || this.#isClosed) throw error;
       }
       await new Promise<void>((resolve) => clock.after(STATE_RETRY_MS * attempt, resolve));
     }

@@ -256,22 +256,22 @@ describe("publish", () => {
     assert.deepEqual(peer.logged, ids);
   });
 
-  it("M19 20,000 at once, one in a hundred verdicts lost: each has its outcome and one entry", async () => {
+  it("M19 4,000 at once, one in a hundred verdicts lost: each has its outcome and one entry", async () => {
     await using world = new World();
     const peer = await world.peer({
       loses: ({ envelope, count }) => count === 1 && Number(envelope.id.slice(4)) % 100 === 7,
     });
     const { agent } = world.agent();
-    const ids = Array.from({ length: 20_000 }, (_, i) => `evt_${i}`);
-    const all = ids.map((id, i) => agent.publish(progress(`task_${i % 3_000}`, id)));
+    const ids = Array.from({ length: 4_000 }, (_, i) => `evt_${i}`);
+    const all = ids.map((id, i) => agent.publish(progress(`task_${i % 600}`, id)));
     const verdicts = (await world.run(Promise.all(all))) as Verdict[];
-    assert.equal(verdicts.filter(({ duplicate }) => duplicate).length, 200);
-    assert.equal(peer.logged.length, 20_000);
-    assert.equal(new Set(peer.logged).size, 20_000);
+    assert.equal(verdicts.filter(({ duplicate }) => duplicate).length, 40);
+    assert.equal(peer.logged.length, 4_000);
+    assert.equal(new Set(peer.logged).size, 4_000);
     assert.equal(agent.outstanding, 0);
     const places = new Map(peer.logged.map((id, place) => [id, place]));
-    for (let i = 3_000; i < 20_000; i++)
-      assert.ok((places.get(`evt_${i - 3_000}`) ?? 0) < (places.get(`evt_${i}`) ?? 0));
+    for (let i = 600; i < 4_000; i++)
+      assert.ok((places.get(`evt_${i - 600}`) ?? 0) < (places.get(`evt_${i}`) ?? 0));
   });
 
   it("a verdict on another envelope settles nothing", async () => {
@@ -313,7 +313,7 @@ describe("close", () => {
     const peer = await world.peer({ judge: () => "ignore" });
     const { agent } = world.agent({ drainMs: 1_000 });
     const sent = assert.rejects(agent.publish(progress("t")), isCode("effect_outcome_uncertain"));
-    const waiting = Array.from({ length: 50_000 }, () =>
+    const waiting = Array.from({ length: 5_000 }, () =>
       assert.rejects(agent.publish(progress("t")), isCode("closed")),
     );
     await world.pass(10);

@@ -6,6 +6,7 @@ import type { Clock } from "../clock.ts";
 
 export class Link {
   readonly #clock: Clock;
+  readonly #uplink: Clock;
   readonly #latencyMs: number;
   /** Counts connections: what was sent on an earlier one does not arrive on this one. */
   #generation = 0;
@@ -15,9 +16,10 @@ export class Link {
   #isHeld = false;
   #held: (() => void)[] = [];
 
-  constructor(clock: Clock, latencyMs: number) {
-    this.#clock = clock;
-    this.#latencyMs = latencyMs;
+  constructor(options: { clock: Clock; uplink: Clock; latencyMs: number }) {
+    this.#clock = options.clock;
+    this.#uplink = options.uplink;
+    this.#latencyMs = options.latencyMs;
   }
 
   get isUp(): boolean {
@@ -27,7 +29,7 @@ export class Link {
   toServer(fn: () => void): void {
     if (!this.#isUp) return;
     const sentOn = this.#generation;
-    this.#hop(() => {
+    this.#hop(this.#uplink, () => {
       if (sentOn === this.#generation || sentOn <= this.#deliveredUpTo) fn();
     });
   }
@@ -35,7 +37,7 @@ export class Link {
   toClient(fn: () => void): void {
     if (!this.#isUp) return;
     const sentOn = this.#generation;
-    this.#hop(() => {
+    this.#hop(this.#clock, () => {
       if (sentOn === this.#generation) fn();
     });
   }
@@ -64,12 +66,12 @@ export class Link {
     this.#isUp = true;
   }
 
-  #hop(fn: () => void): void {
+  #hop(clock: Clock, fn: () => void): void {
     const arrive = (): void => {
       if (this.#isHeld) this.#held.push(fn);
       else fn();
     };
-    if (this.#latencyMs > 0) this.#clock.after(this.#latencyMs, arrive);
-    else this.#clock.soon(arrive);
+    if (this.#latencyMs > 0) clock.after(this.#latencyMs, arrive);
+    else clock.soon(arrive);
   }
 }

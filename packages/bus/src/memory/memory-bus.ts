@@ -3,6 +3,7 @@ import { HarmovelaError } from "@harmovela/failure";
 import { API_ERROR, readPubAck, toApiFailure } from "../api-error.ts";
 import { callOut } from "../call-out.ts";
 import { ChainAppender } from "../chain-appender.ts";
+import type { Clock } from "../clock.ts";
 import { headerLines, headerText, headerValue } from "../header-block.ts";
 import { LeaseKeeper } from "../lease-keeper.ts";
 import type {
@@ -33,6 +34,10 @@ export interface MemoryBusOptions {
   name: string;
   inboxPrefix: string;
   latencyMs: number;
+  /** The client's own time: its timers, and the turns in which something reaches it. */
+  clock: Clock;
+  /** Time on the way to the server. */
+  uplink: Clock;
 }
 
 export class MemoryBus implements Bus {
@@ -40,6 +45,7 @@ export class MemoryBus implements Bus {
   readonly inboxPrefix: string;
   readonly link: Link;
   readonly #server: MemoryServer;
+  readonly #clock: Clock;
   readonly #subscriptions = new Set<ServerSubscription>();
   readonly #readers = new Set<MemoryReader>();
   readonly #onceDisconnected = new Set<() => void>();
@@ -49,7 +55,8 @@ export class MemoryBus implements Bus {
     this.#server = server;
     this.name = options.name;
     this.inboxPrefix = options.inboxPrefix.replace(/\.$/, "");
-    this.link = new Link(server.clock, options.latencyMs);
+    this.#clock = options.clock;
+    this.link = new Link(options);
   }
 
   get isConnected(): boolean {
@@ -95,7 +102,7 @@ export class MemoryBus implements Bus {
     const { leases } = this.#server;
     return new LeaseKeeper(
       {
-        clock: this.#server.clock,
+        clock: this.#clock,
         openStore: async (timeoutMs) => {
           await this.#ask(() => leases.open(options.ttlMs), timeoutMs);
           return {
@@ -145,7 +152,7 @@ export class MemoryBus implements Bus {
         if (!isNobody) resolve(message);
         else reject(new HarmovelaError("no_service", "nobody listens on that subject"));
       });
-      const cancelTimer = this.#server.clock.after(timeoutMs, () => {
+      const cancelTimer = this.#clock.after(timeoutMs, () => {
         end();
         reject(new HarmovelaError("timeout", "no answer in time"));
       });
@@ -251,7 +258,7 @@ export class MemoryBus implements Bus {
         reject(new HarmovelaError("closed", "the connection is closed"));
         return;
       }
-      const cancelTimer = this.#server.clock.after(timeoutMs, () =>
+      const cancelTimer = this.#clock.after(timeoutMs, () =>
         reject(new HarmovelaError("timeout", "no answer in time")),
       );
       this.link.toServer(() => {
@@ -272,7 +279,7 @@ export class MemoryBus implements Bus {
 
   get #wire(): Wire {
     return {
-      clock: this.#server.clock,
+      clock: this.#clock,
       newInbox: () => this.newInbox(),
       publish: (subject, lines, data, reply) => this.#send(subject, lines, data, reply),
       subscribe: (subject, onMessage) => this.subscribe(subject, onMessage),

@@ -61,12 +61,22 @@ export class MemoryServer {
     this.leases = new MemoryLeases(options.clock);
   }
 
-  /** A further connection; `name` is what faults call it by. */
-  connect(options: { name: string; inboxPrefix?: string }): MemoryBus {
+  /**
+   * A further connection; `name` is what faults call it by. `clock` is the client's own time (a process
+   * that stands still), `uplink` the time on its way to the server; both are the server's by default.
+   */
+  connect(options: {
+    name: string;
+    inboxPrefix?: string;
+    clock?: Clock;
+    uplink?: Clock;
+  }): MemoryBus {
     const bus = new MemoryBus(this, {
       name: options.name,
       inboxPrefix: options.inboxPrefix ?? "_INBOX",
       latencyMs: this.#options.latencyMs ?? 0,
+      clock: options.clock ?? this.clock,
+      uplink: options.uplink ?? this.clock,
     });
     this.#clients.add(bus);
     return bus;
