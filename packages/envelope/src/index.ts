@@ -27,6 +27,7 @@ export type {
   DomainEntry,
   EntryFrame,
   EventEntry,
+  Heartbeats,
   HostEntry,
   Instant,
   Judged,
@@ -74,6 +75,27 @@ export {
   payloadSchemas,
   SEMANTIC_CHECKS,
 } from "./schemas.ts";
+export {
+  createSessionBook,
+  findSession,
+  isTerminalSession,
+  profilesOf,
+  SESSION_RETENTION_MS,
+  type Session,
+  type SessionBook,
+  type SessionStateName,
+  sessionState,
+} from "./sessions/book.ts";
+export { describeSession, describeSessions } from "./sessions/describe-sessions.ts";
+export { evolveSession } from "./sessions/evolve-session.ts";
+export { HeartbeatMemory } from "./sessions/heartbeat-memory.ts";
+export { isHarness, isService, namesTwoSessions, sessionIdOf } from "./sessions/identity.ts";
+export {
+  judgeConditions,
+  judgeSession,
+  profilesInForce,
+  type SessionSettings,
+} from "./sessions/judge-session.ts";
 export { stampDelivery, stampEnvelope } from "./stamp.ts";
 export { hasLoneSurrogate, isId } from "./text.ts";
 export { isUri } from "./uri.ts";

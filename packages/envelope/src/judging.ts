@@ -110,9 +110,19 @@ export type Decision =
   | { duplicate: { seq: number; outcome?: JsonObject } }
   | { ignore: string };
 
+/** When sessions were last heard under this leadership (spec 5.1): memory of the leader, never state. */
+export interface Heartbeats {
+  /** When this leadership began to listen: nobody is missed before a full window after it. */
+  readonly since: Instant;
+  /** The last sign of life of a session, given by its own initiator. */
+  lastHeard(tenant: string, source: string, sessionId: string): Instant | undefined;
+}
+
 /** Ids of derived events whose requests or appends are not acknowledged yet. */
 export interface UnderWay {
   requests: ReadonlySet<string>;
+  /** Absent where nobody listens; then no session is ever missed. */
+  heartbeats?: Heartbeats;
 }
 
 /**
@@ -140,4 +150,6 @@ export interface Decider<State> {
    * or nothing. Changes no state that matters: asked twice it answers the same. O(log n).
    */
   owed(state: State, now: Instant, underWay: UnderWay): Owed | undefined;
+  /** Whether signs of life of this session matter, when `source` gives them (spec 5.1). */
+  watches?(state: State, tenant: string, source: string, sessionId: string): boolean;
 }

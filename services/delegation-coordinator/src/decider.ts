@@ -1,19 +1,32 @@
 import type { Decider } from "@harmovela/envelope";
 import { decide } from "./decide.ts";
 import { evolve } from "./evolve.ts";
+import { decideFamily } from "./families/decide.ts";
+import { evolveFamily } from "./families/evolve.ts";
+import { owedByFamily, sooner } from "./families/owed.ts";
+import { isWatched } from "./families/sessions.ts";
 import { owed } from "./owed.ts";
 import type { TaskSettings } from "./settings.ts";
 import { createState, type TaskState } from "./state.ts";
 
 /**
- * The decider of the domain `tasks` (spec 5.4, 5.5, 9.8): tasks, their tree, how they end. Other
- * families of the domain are accepted as facts.
+ * The decider of the domain `tasks`: tasks, their tree, how they end (spec 5.4, 5.5, 9.8), and around
+ * them sessions, subscriptions, commands, queries, tool calls and budgets (4.3, 5.1, 5.2, 5.9, 5.10).
+ * Families without rules of their own are accepted as facts.
  */
 export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
+  const { service } = settings;
   return {
-    initial: createState,
-    decide: (state, input, ctx) => decide(state, settings, input, ctx),
-    evolve: (state, entry) => evolve(state, settings, entry),
-    owed: (state, now) => owed(state, settings, now),
+    initial: () => createState(settings),
+    decide: (state, input, ctx) =>
+      decideFamily(state.families, settings, input, ctx) ?? decide(state, settings, input, ctx),
+    evolve: (state, entry) => {
+      evolve(state, settings, entry);
+      evolveFamily(state.families, settings, entry);
+    },
+    owed: (state, now, { heartbeats }) =>
+      sooner(owedByFamily(state.families, service, now, heartbeats), owed(state, settings, now)),
+    watches: (state, tenant, source, sessionId) =>
+      isWatched(state.families, tenant, source, sessionId),
   };
 }

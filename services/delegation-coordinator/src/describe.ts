@@ -1,5 +1,6 @@
 /** A canonical, JSON-able form of the state: equal logs give equal descriptions. */
 import type { JsonObject, JsonValue } from "@harmovela/failure";
+import { describeFamilies } from "./families/describe.ts";
 import type { PlanState, Task, TaskState } from "./state.ts";
 
 function byKey<T>(map: ReadonlyMap<string, T>): T[] {
@@ -56,5 +57,9 @@ export function describeState(state: TaskState): JsonValue {
     tasks: byKey(tenant.tasks).map(describeTask),
     plans: byKey(tenant.plans).map(describePlan),
   }));
-  return { tenants, settled: [...state.settled].sort() };
+  return {
+    tenants,
+    settled: [...state.settled].sort(),
+    families: describeFamilies(state.families),
+  };
 }

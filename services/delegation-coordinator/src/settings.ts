@@ -1,7 +1,8 @@
 import type { Instant } from "@harmovela/envelope";
+import { DEFAULT_FAMILY_SETTINGS, type FamilySettings } from "./families/settings.ts";
 
 /** What the rules of the task domain read; every value is recorded in the log with the leadership. */
-export interface TaskSettings {
+export interface TaskSettings extends FamilySettings {
   /** Levels below a root (spec 5.5). */
   maxDepth: number;
   /** Grace of a cancel request that names none (spec 5.7). */
@@ -11,6 +12,7 @@ export interface TaskSettings {
 }
 
 export const DEFAULT_TASK_SETTINGS: TaskSettings = {
+  ...DEFAULT_FAMILY_SETTINGS,
   maxDepth: 1000,
   defaultGraceMs: 5000,
   service: "service:delegation-coordinator",

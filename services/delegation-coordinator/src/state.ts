@@ -7,9 +7,11 @@
  *    owed follows from tasks and plans alone.
  */
 import type { Envelope, Instant } from "@harmovela/envelope";
+import { createFamilyState, type FamilyState } from "./families/state.ts";
 import { Heap } from "./heap.ts";
 import { Ring } from "./ring.ts";
 import type { TaskStateName, TerminalType } from "./rules/transitions.ts";
+import type { TaskSettings } from "./settings.ts";
 
 /** The event that ended a task. */
 export interface Ending {
@@ -135,15 +137,18 @@ export interface TaskState {
   readonly settled: Set<string>;
   /** Plans of requests under way, all tenants together. */
   gentleCount: number;
+  /** Sessions, subscriptions, commands, queries, tool calls and budgets. */
+  readonly families: FamilyState;
 }
 
-export function createState(): TaskState {
+export function createState(settings: TaskSettings): TaskState {
   return {
     tenants: new Map(),
     timers: new Heap(),
     ring: new Ring(),
     settled: new Set(),
     gentleCount: 0,
+    families: createFamilyState(settings),
   };
 }
 

@@ -28,6 +28,11 @@ function grants(roles: unknown, action: string): boolean {
   );
 }
 
+/** Whether any of the roles may address another tenant (spec 5.9, 9.8). */
+export function grantsCrossTenant(roles: unknown): boolean {
+  return grants(roles, CROSS_ACCESS);
+}
+
 /**
  * The governance decision of spec 9.8: undefined when allowed, or when the envelope does not name both
  * an actor and an action. Denied: `unauthorized` with `details.reason`.

@@ -1,0 +1,127 @@
+/** State of the families around tasks: sessions, subscriptions, exchanges, tool calls, budgets. */
+import {
+  createSessionBook,
+  type Envelope,
+  type Instant,
+  type Session,
+  type SessionBook,
+} from "@harmovela/envelope";
+import { Heap } from "../heap.ts";
+import { type Agenda, createAgenda } from "./agenda.ts";
+import type { FamilySettings } from "./settings.ts";
+
+export interface Subscription {
+  readonly id: string;
+  readonly consumer: string;
+  readonly session: string | undefined;
+  /** Id and position of the request. */
+  readonly requestedBy: string;
+  readonly seq: number;
+  /** Id of its `subscription.created`. */
+  readonly createdBy: string;
+  state: "requested" | "created";
+}
+
+export type ExchangeKind = "command" | "query";
+
+/** A live command or query (spec 5.9); a settled one is forgotten. */
+export interface Exchange {
+  readonly kind: ExchangeKind;
+  readonly correlation: string;
+  readonly requester: string;
+  readonly target: string;
+  readonly requestedBy: string;
+  readonly seq: number;
+  readonly at: Instant;
+  readonly scope: string | undefined;
+  readonly windowMs: number;
+  /** The request without its content. */
+  readonly request: Envelope;
+  /** The answer that is owed: acceptance, or refusal when the window ends. */
+  duty: string | undefined;
+  state: "requested" | "accepted";
+}
+
+export type CallState = "requested" | "accepted" | "started" | "progress" | "output";
+
+export interface ToolCall {
+  readonly id: string;
+  readonly caller: string;
+  /** Named by the request, else whoever answers first. */
+  tool: string | undefined;
+  readonly at: Instant;
+  state: CallState;
+}
+
+export interface Budget {
+  readonly id: string;
+  readonly issuer: string;
+  limit: number;
+  spent: number;
+  isExhausted: boolean;
+}
+
+/** Ids come from agents, so every table is a Map. */
+export interface TenantFamilies {
+  readonly name: string;
+  /** Everybody whose word was ever accepted. */
+  readonly sources: Set<string>;
+  readonly subscriptions: Map<string, Subscription>;
+  /** Live subscriptions by session, or by agent outside sessions. */
+  readonly subscribers: Map<string, Set<Subscription>>;
+  readonly commands: Map<string, Exchange>;
+  readonly queries: Map<string, Exchange>;
+  /** Requests to agents that nobody has seen, by agent. */
+  readonly awaited: Map<string, Set<Exchange>>;
+  /** The newest snapshot answered, by target and scope, longest unused first. */
+  readonly versions: Map<string, number | string>;
+  readonly calls: Map<string, ToolCall>;
+  readonly budgets: Map<string, Budget>;
+}
+
+/** A session whose heartbeats are awaited. `due` is when to look again, not when it is lost. */
+export interface Watch {
+  due: Instant;
+  readonly order: number;
+  index: number;
+  readonly session: Session;
+}
+
+export interface FamilyState {
+  readonly sessions: SessionBook;
+  readonly tenants: Map<string, TenantFamilies>;
+  readonly agenda: Agenda;
+  readonly watched: Heap<Watch>;
+  /** By tenant and id of the `session.error` that would be owed. */
+  readonly watches: Map<string, Watch>;
+}
+
+export function createFamilyState(settings: FamilySettings): FamilyState {
+  return {
+    sessions: createSessionBook({ retentionMs: settings.retentionMs }),
+    tenants: new Map(),
+    agenda: createAgenda(),
+    watched: new Heap(),
+    watches: new Map(),
+  };
+}
+
+export function openTenant(state: FamilyState, name: string): TenantFamilies {
+  let tenant = state.tenants.get(name);
+  if (tenant === undefined) {
+    tenant = {
+      name,
+      sources: new Set(),
+      subscriptions: new Map(),
+      subscribers: new Map(),
+      commands: new Map(),
+      queries: new Map(),
+      awaited: new Map(),
+      versions: new Map(),
+      calls: new Map(),
+      budgets: new Map(),
+    };
+    state.tenants.set(name, tenant);
+  }
+  return tenant;
+}

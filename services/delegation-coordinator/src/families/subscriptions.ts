@@ -1,0 +1,150 @@
+/** Subscriptions: their state only (spec 5.2). */
+import {
+  type DecideContext,
+  type Decision,
+  deriveId,
+  type EventEntry,
+  type Instant,
+  isHarness,
+  type Judged,
+  type Session,
+} from "@harmovela/envelope";
+import { reject } from "@harmovela/failure";
+import { payloadObject, textOf } from "../rules/identity.ts";
+import { addStep, addTimer, strike } from "./agenda.ts";
+import { derive, derivedId, isForBus } from "./derived.ts";
+import type { FamilySettings } from "./settings.ts";
+import { type FamilyState, openTenant, type Subscription, type TenantFamilies } from "./state.ts";
+
+const REJECTED = "subscription.rejected";
+
+/** The id that its producer gives a subscription: a function of tenant, request and time. */
+function subscriptionId(tenant: string, requestId: string, at: Instant): string {
+  return `sub_${deriveId(tenant, requestId, "subscription", at).slice(3)}`;
+}
+
+/** Where a subscription counts: its session, or its consumer outside sessions. */
+function subscriberKey(session: string | undefined, consumer: string): string {
+  return session === undefined ? `source ${consumer}` : `session ${session}`;
+}
+
+export function decideSubscription(
+  state: FamilyState,
+  settings: FamilySettings,
+  { envelope, tenant, source }: Judged,
+  ctx: DecideContext,
+): Decision {
+  const isEcho = isHarness(source);
+  if (envelope.type === "subscription.requested" && !isEcho && isForBus(envelope)) {
+    if (payloadObject(envelope)?.from_cursor !== undefined) {
+      return {
+        reject: reject("subscription_rejected", "replay not supported", {
+          path: "payload.from_cursor",
+        }),
+        as: REJECTED,
+      };
+    }
+    const key = subscriberKey(envelope.session_id, source);
+    const count = state.tenants.get(tenant)?.subscribers.get(key)?.size ?? 0;
+    if (count >= settings.subscriptionsMax) {
+      const details = { subscriptions_max: settings.subscriptionsMax };
+      return {
+        reject: reject("subscription_rejected", "too many live subscriptions", details),
+        as: REJECTED,
+      };
+    }
+    const id = subscriptionId(tenant, envelope.id, ctx.now);
+    return { accept: envelope, verdict: { subscription_id: id } };
+  }
+  if (envelope.type === "subscription.cancelled" && !isEcho) {
+    const known = find(state, tenant, textOf(envelope, "subscription_id"));
+    if (known && known.consumer !== source) {
+      const message = "this subscription belongs to another agent";
+      return { reject: reject("unauthorized", message, { subscription_id: known.id }) };
+    }
+  }
+  return { accept: envelope };
+}
+
+function find(state: FamilyState, tenant: string, id: string | undefined) {
+  return id === undefined ? undefined : state.tenants.get(tenant)?.subscriptions.get(id);
+}
+
+export function evolveSubscription(
+  state: FamilyState,
+  service: string,
+  entry: EventEntry,
+  isDerived: boolean,
+): void {
+  const { envelope } = entry;
+  if (!isDerived && isHarness(envelope.source)) return;
+  const tenant = openTenant(state, entry.tenant);
+  if (envelope.type === "subscription.requested") {
+    if (isForBus(envelope)) add(state, service, tenant, entry);
+    return;
+  }
+  const known = find(state, entry.tenant, textOf(envelope, "subscription_id"));
+  if (known === undefined) return;
+  if (envelope.type === "subscription.created" && isDerived) known.state = "created";
+  else if (envelope.type === "subscription.cancelled") {
+    remove(tenant, known);
+    // Its consumer was quicker than its creation: there is nothing left to create.
+    strike(state.agenda, tenant.name, known.createdBy);
+  }
+}
+
+function add(state: FamilyState, service: string, tenant: TenantFamilies, entry: EventEntry): void {
+  const { envelope, at, seq } = entry;
+  const subscription: Subscription = {
+    id: subscriptionId(tenant.name, envelope.id, at),
+    consumer: envelope.source,
+    session: envelope.session_id,
+    requestedBy: envelope.id,
+    createdBy: derivedId(entry, "subscription.created"),
+    seq,
+    state: "requested",
+  };
+  tenant.subscriptions.set(subscription.id, subscription);
+  const key = subscriberKey(subscription.session, subscription.consumer);
+  const group = tenant.subscribers.get(key) ?? new Set();
+  tenant.subscribers.set(key, group.add(subscription));
+  const event = derive(service, entry, {
+    index: "subscription.created",
+    type: "subscription.created",
+    target: subscription.consumer,
+    payload: {
+      subscription_id: subscription.id,
+      filter: envelope.payload,
+      expires_at: null,
+    },
+  });
+  addTimer(state.agenda, tenant.name, event, at);
+}
+
+function remove(tenant: TenantFamilies, subscription: Subscription): void {
+  tenant.subscriptions.delete(subscription.id);
+  const key = subscriberKey(subscription.session, subscription.consumer);
+  const group = tenant.subscribers.get(key);
+  group?.delete(subscription);
+  if (group?.size === 0) tenant.subscribers.delete(key);
+}
+
+/** The end of a session owes the end of each of its subscriptions (spec 5.1). */
+export function cancelSubscriptionsOf(
+  state: FamilyState,
+  settings: { service: string },
+  session: Session,
+  entry: EventEntry,
+): void {
+  const group = state.tenants.get(session.tenant)?.subscribers.get(`session ${session.id}`);
+  for (const { id, consumer } of group ?? []) {
+    const event = derive(settings.service, entry, {
+      index: `subscription.cancelled:${id}`,
+      type: "subscription.cancelled",
+      target: consumer,
+      sessionId: session.id,
+      payload: { subscription_id: id, reason: `session ${session.state}` },
+    });
+    addStep(state.agenda, session.tenant, event);
+  }
+}
