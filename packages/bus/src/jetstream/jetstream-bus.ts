@@ -211,8 +211,14 @@ export class JetStreamBus implements Bus {
     return {
       clock: systemClock,
       newInbox: () => this.newInbox(),
-      publish: (subject, lines, data, reply) =>
-        this.nats.publish(subject, data, { reply, headers: wireHeaders(headerBlock(lines)) }),
+      publish: (subject, lines, data, reply) => {
+        // No check of the subject here: appends go to subjects that were built, and the client checks them.
+        try {
+          this.nats.publish(subject, data, { reply, headers: wireHeaders(headerBlock(lines)) });
+        } catch (caught) {
+          throw toBusError(caught);
+        }
+      },
       subscribe: (subject, onMessage, onLost) => {
         const subscription = this.nats.subscribe(subject, {
           callback: (error, message) => {
