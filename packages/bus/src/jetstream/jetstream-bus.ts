@@ -83,6 +83,8 @@ export class JetStreamBus implements Bus {
   async read(stream: string, seq: number): Promise<StoredMessage | undefined> {
     let answer: RawMessage;
     try {
+      // Not the client's `getMessage`: it gives headers decoded only, and throws on all of them when one
+      // has a name that the server stores and it does not allow. A reader sees the others, and so must this.
       answer = await askApi<RawMessage>(this.nats, `STREAM.MSG.GET.${stream}`, { seq });
     } catch (error) {
       if (apiCodeOf(error) === API_ERROR.noMessageFound) return undefined;
