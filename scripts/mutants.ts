@@ -6,7 +6,16 @@
  *   npm run mutants -- gate      those whose name contains "gate"
  */
 import { spawnSync } from "node:child_process";
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -25,7 +34,8 @@ function copyTree(): string {
       filter: (path) => !/\/(node_modules|dist)$/.test(path),
     });
   }
-  for (const file of ["package.json", "tsconfig.base.json"]) cpSync(join(root, file), join(copy, file));
+  for (const file of ["package.json", "tsconfig.base.json"])
+    cpSync(join(root, file), join(copy, file));
   mkdirSync(join(copy, "node_modules", "@harmovela"), { recursive: true });
   for (const name of readdirSync(join(root, "node_modules"))) {
     if (name === "@harmovela" || name === ".bin") continue;

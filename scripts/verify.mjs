@@ -98,7 +98,9 @@ const stages = {
   },
   unit: () => tests("unit, properties, simulation", unit()),
   current: () =>
-    tests("on a current nats-server", integration(), { HARMOVELA_NATS_SERVER: server() }),
+    tests("on a current nats-server", integration(), {
+      HARMOVELA_NATS_SERVER: server("--release", "current"),
+    }),
   debian: () =>
     tests("on Debian's nats-server", integration(), {
       HARMOVELA_NATS_SERVER: server("--release", "debian"),

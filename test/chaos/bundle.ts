@@ -17,6 +17,8 @@ export async function bundleCoordinator(): Promise<string> {
     entryPoints: [fileURLToPath(new URL("coordinator-process.ts", import.meta.url))],
     outfile,
     bundle: true,
+    minify: true,
+    keepNames: true,
     platform: "node",
     format: "esm",
     target: "node20",

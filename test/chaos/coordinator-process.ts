@@ -1,22 +1,31 @@
 /** The delegation coordinator as a process of its own, to be killed. Argument: its configuration as JSON. */
-import { connectBus, systemClock } from "@harmovela/bus";
+import { connectBus, type LeaseOptions, systemClock } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import { openHost } from "@harmovela/host";
 import pino from "pino";
+import { openBlindLease } from "./blind-lease.ts";
 import { Doom, type KillOrder } from "./kill-order.ts";
+import { withOverrides } from "./overrides.ts";
 
 export interface CoordinatorConfig {
   url: string;
   instance: string;
   leaseTtlMs: number;
   kill?: KillOrder;
+  /** How late it learns that its lease is lost. */
+  blindMs?: number;
 }
 
-const { url, instance, leaseTtlMs, kill } = JSON.parse(process.argv[2] ?? "") as CoordinatorConfig;
+const config = JSON.parse(process.argv[2] ?? "") as CoordinatorConfig;
+const { url, instance, leaseTtlMs, kill, blindMs = 0 } = config;
 const definition = createCoordinator();
 const doom = kill === undefined ? undefined : new Doom(kill);
 const connect = (name: string) => connectBus({ servers: url, name, waitOnFirstConnect: true });
-const writer = await connect(`${instance} writer`);
+const connected = await connect(`${instance} writer`);
+const writer = withOverrides(connected, {
+  openLease: (options: LeaseOptions) =>
+    blindMs > 0 ? openBlindLease(connected, options, blindMs) : connected.openLease(options),
+});
 const answerer = await connect(`${instance} answerer`);
 const host = await openHost({
   ...definition,

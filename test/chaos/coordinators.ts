@@ -69,6 +69,8 @@ export class Coordinator implements AsyncDisposable {
 export interface FleetOptions {
   url: string;
   leaseTtlMs: number;
+  /** How late a process learns that its lease is lost. */
+  blindMs?: number;
   /** Frees the lease of a process that is known to be dead, to save the wait for its end. */
   isLeaseFreed?: boolean;
 }
@@ -109,12 +111,13 @@ export class Fleet implements AsyncDisposable {
   /** One more process, which nobody replaces. */
   start(kill?: KillOrder): Coordinator {
     this.started += 1;
-    const { url, leaseTtlMs } = this.#options;
+    const { url, leaseTtlMs, blindMs = 0 } = this.#options;
     const instance = `coordinator-${this.started}`;
     const member = new Coordinator(this.#script, {
       url,
       instance,
       leaseTtlMs,
+      blindMs,
       ...(kill === undefined ? {} : { kill }),
     });
     this.#members.add(member);
@@ -150,13 +153,11 @@ export class Fleet implements AsyncDisposable {
     const { message } = answer.json<{ message?: { seq: number; data?: string } }>();
     const value = Buffer.from(message?.data ?? "", "base64").toString();
     if (message === undefined || !value.includes(`"${instance}"`)) return;
-    const headers = {
-      "KV-Operation": "DEL",
-      "Nats-Expected-Last-Subject-Sequence": String(message.seq),
-    };
-    await this.#bus.store(subject, headers, new Uint8Array()).catch(() => {
-      // Somebody else has it by now.
-    });
+    // As when its time is over; never a later entry of somebody else.
+    await this.#bus.nats.request(
+      `$JS.API.STREAM.PURGE.KV_${LEASE_BUCKET}`,
+      JSON.stringify({ filter: subject, seq: message.seq + 1 }),
+    );
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -10,6 +10,7 @@
  */
 import type { Appender, AppenderOptions, Bus, Headers } from "@harmovela/bus";
 import type { Decider, Owed } from "@harmovela/envelope";
+import { withOverrides } from "./overrides.ts";
 
 export interface KillOrder {
   point: "before" | "published" | "acked" | "released" | "later" | "verdict";
@@ -75,28 +76,37 @@ export class Doom {
       ...options,
       onAcked: (acked) => this.#onAcked(acked, options.onAcked),
     });
+    let last = appender.last;
     return withOverrides(appender, {
-      append: (subject: string, headers: Headers, data: Uint8Array) =>
-        this.#append(bus, appender, subject, headers, data),
+      /** Also of what was not published: what rests on it must wait for ever. */
+      get last() {
+        return Math.max(last, appender.last);
+      },
+      append: (subject: string, headers: Headers, data: Uint8Array) => {
+        last = this.#append(bus, appender, subject, headers, data) ?? last + 1;
+        return last;
+      },
     });
   }
 
+  /** Undefined: not published, the process is about to end. */
   #append(
     bus: Bus,
     appender: Appender,
     subject: string,
     headers: Headers,
     data: Uint8Array,
-  ): number {
-    if (this.#isDying) return appender.last + 1;
+  ): number | undefined {
+    if (this.#isDying) return undefined;
     const isIt = this.#isCounted(subject, headers) && ++this.#count === this.#order.n;
     if (isIt && this.#order.point === "before") {
-      this.#dieWhen(bus.flush());
-      return appender.last + 1;
+      this.#dieWhen(Promise.all([bus.flush(), this.#flush()]));
+      return undefined;
     }
     const seq = appender.append(subject, headers, data);
     if (isIt) this.#seq = seq;
-    if (isIt && this.#order.point === "published") this.#dieWhen(bus.flush());
+    if (isIt && this.#order.point === "published")
+      this.#dieWhen(Promise.all([bus.flush(), this.#flush()]));
     return seq;
   }
 
@@ -121,7 +131,7 @@ export class Doom {
     this.#isLater = true;
   }
 
-  #dieWhen(reached: Promise<void>): void {
+  #dieWhen(reached: Promise<unknown>): void {
     this.#isDying = true;
     reached.then(die, die);
   }
@@ -130,15 +140,4 @@ export class Doom {
 /** Not even a handler of the process runs any more. */
 function die(): void {
   process.kill(process.pid, "SIGKILL");
-}
-
-/** The same object with some members replaced; its private fields stay its own. */
-function withOverrides<T extends object>(target: T, overrides: Partial<T>): T {
-  return new Proxy(target, {
-    get(of, name) {
-      if (Object.hasOwn(overrides, name)) return overrides[name as keyof T];
-      const value: unknown = Reflect.get(of, name, of);
-      return typeof value === "function" ? value.bind(of) : value;
-    },
-  });
 }

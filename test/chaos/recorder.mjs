@@ -4,14 +4,14 @@
  *
  * Argument: {url, tenants, agents, seed, mix: "plain" | "all"} as JSON. Prints lines of JSON:
  * {kind: "verdict", …} for each answered envelope, {kind: "seen", …} for each message of a core
- * subscription on `hv.>` under `ev`. "stop" on stdin: agents end what they began, then it exits.
+ * subscription on `hv.>` under `ev`, {kind: "tried", …} for each on its way to a log. "stop" on stdin: agents end what they began, then it exits.
  */
 import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
 import { connect, headers } from "@nats-io/transport-node";
 
 const RESEND_MS = 400;
-const GIVE_UP_MS = 60_000;
+const GIVE_UP_MS = 200_000;
 const { url, tenants, agents, seed, mix } = JSON.parse(process.argv[2]);
 
 const print = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
@@ -49,13 +49,14 @@ nats.subscribe(`${inbox}.*`, {
 });
 nats.subscribe("hv.>", {
   callback: (error, message) => {
-    if (error || message.subject.split(".")[2] !== "ev") return;
-    print({
-      kind: "seen",
-      seq: Number(message.headers?.get("Nats-Sequence") ?? "-1"),
-      subject: message.subject,
-      sha: createHash("sha256").update(message.data).digest("hex"),
-    });
+    if (error) return;
+    const { subject, data } = message;
+    const area = subject.split(".")[2];
+    const sha = () => createHash("sha256").update(data).digest("hex");
+    if (area === "log") print({ kind: "tried", subject, sha: sha() });
+    if (area !== "ev") return;
+    const seq = Number(message.headers?.get("Nats-Sequence") ?? "-1");
+    print({ kind: "seen", seq, subject, sha: sha() });
   },
 });
 await nats.flush();
@@ -103,7 +104,17 @@ async function send(agent, type, more) {
     publish();
   });
   const { cursor, pending = false, duplicate = false, error } = verdict.payload;
-  print({ kind: "verdict", tenant, id, type, verdict: verdict.type, cursor, pending, duplicate, error });
+  print({
+    kind: "verdict",
+    tenant,
+    id,
+    type,
+    verdict: verdict.type,
+    cursor,
+    pending,
+    duplicate,
+    error,
+  });
   return verdict.type === "event.acknowledged";
 }
 

@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import { within } from "./deadline.ts";
 
 const SCRIPT = fileURLToPath(new URL("recorder.mjs", import.meta.url));
-const END_MS = 75_000;
+const END_MS = 120_000;
 
 export interface Verdict {
   tenant: string;
@@ -27,6 +27,12 @@ export interface Seen {
   sha: string;
 }
 
+/** A message that a plain subscriber saw on its way to the log, stored or not. */
+export interface Tried {
+  subject: string;
+  sha: string;
+}
+
 export interface RecorderOptions {
   url: string;
   tenants: string[];
@@ -39,6 +45,7 @@ export interface RecorderOptions {
 export interface Recorder extends AsyncDisposable {
   readonly verdicts: Verdict[];
   readonly seen: Seen[];
+  readonly tried: Tried[];
   /** Lets the agents end what they began; resolves when each envelope has been answered. */
   stop(): Promise<{ sent: number; resent: number }>;
 }
@@ -50,6 +57,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const exit = once(child, "exit");
   const verdicts: Verdict[] = [];
   const seen: Seen[] = [];
+  const tried: Tried[] = [];
   let onReady = () => {};
   const ready = new Promise<void>((resolve) => {
     onReady = resolve;
@@ -61,6 +69,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     const { kind, ...rest } = JSON.parse(line);
     if (kind === "verdict") verdicts.push(rest as Verdict);
     else if (kind === "seen") seen.push(rest as Seen);
+    else if (kind === "tried") tried.push(rest as Tried);
     else if (kind === "end") totals = rest as { sent: number; resent: number };
     else onReady();
   });
@@ -68,6 +77,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   return {
     verdicts,
     seen,
+    tried,
     async stop() {
       child.stdin.write("stop\n");
       await within(END_MS, "everything that the recorder sent is answered", exit);

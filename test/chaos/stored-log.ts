@@ -1,11 +1,18 @@
 /** The log as it is stored, and what must be true of it whatever was killed. */
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
-import { type Bus, HEADER, logStream, type StoredMessage } from "@harmovela/bus";
+import {
+  type Bus,
+  controlSubject,
+  HEADER,
+  type JetStreamBus,
+  logStream,
+  type StoredMessage,
+} from "@harmovela/bus";
 import { checkLog, type Report, recordOf, type StoredRecord } from "@harmovela/check";
 import type { Envelope } from "@harmovela/envelope";
 import { eventually, within } from "./deadline.ts";
-import type { Seen, Verdict } from "./recording.ts";
+import type { Seen, Tried, Verdict } from "./recording.ts";
 
 const STREAM = logStream("tasks");
 const decoder = new TextDecoder();
@@ -38,6 +45,20 @@ export async function readRecords(bus: Bus): Promise<StoredRecord[]> {
   await within(30_000, `the log is read up to ${last}`, read);
   await reader.close();
   return messages.filter(({ seq }) => seq <= last).map(recordOf);
+}
+
+/** The process that wrote the newest `epoch`; undefined when nobody answers. */
+export async function lastLeader(bus: JetStreamBus): Promise<string | undefined> {
+  try {
+    const answer = await bus.nats.request(
+      `$JS.API.STREAM.MSG.GET.${STREAM}`,
+      JSON.stringify({ last_by_subj: controlSubject(undefined, "tasks", "epoch") }),
+    );
+    const { message } = answer.json<{ message?: { data?: string } }>();
+    return JSON.parse(Buffer.from(message?.data ?? "", "base64").toString()).instance;
+  } catch {
+    return undefined;
+  }
 }
 
 /** What observers may see of it: the events, refusals included. */
@@ -76,6 +97,8 @@ export function assertGreen(records: StoredRecord[]): Report {
   assert.deepEqual(report.findings, []);
   assert.equal(report.foreign, 0);
   assert.equal(report.plansOpen, 0);
+  assert.equal(report.control.intake_gap, undefined, "nothing was skipped in the intake");
+  assert.equal(report.control.obligation_failed, undefined);
   return report;
 }
 
@@ -124,4 +147,15 @@ export function assertSeenIsStored(records: StoredRecord[], seen: Seen[]): numbe
   const ordered = [...new Set(sequences)].sort((a, b) => a - b);
   assert.deepEqual(sequences, ordered, "seen in the order of the log, each once");
   return sequences.length;
+}
+
+/** Appends that a plain subscriber saw going out and that are not in the log: what was fenced off. */
+export function countRefused(records: StoredRecord[], tried: Tried[]): number {
+  const stored = new Set(
+    records.map(({ subject, data }) => {
+      const sha = createHash("sha256").update(data).digest("hex");
+      return `${subject} ${sha}`;
+    }),
+  );
+  return tried.filter(({ subject, sha }) => !stored.has(`${subject} ${sha}`)).length;
 }

@@ -231,7 +231,7 @@ export class Chaos {
         return;
       case "clockStep":
         tally.clockSteps += 1;
-        this.#parts.stepBrokerClock(random.whole(1, random.pick([10, 1_000, 600_000])));
+        this.#parts.stepBrokerClock(random.whole(-2_000, random.pick([10, 2_000, 600_000])));
         return;
       case "serverRestart":
         tally.serverRestarts += 1;

@@ -2,17 +2,22 @@
  * Reads the log as it is stored, entry by entry: holds it to every rule, folds it as a restart would,
  * and remembers what observers must have seen. Any difference is thrown at the entry that shows it.
  */
-import { logStream, type StoredMessage } from "@harmovela/bus";
+import { decodeEntry, intakeStream, logStream, type StoredMessage } from "@harmovela/bus";
 import { type Checker, createChecker, formatRecord, recordOf } from "@harmovela/check";
 import {
   createTaskDecider,
   DEFAULT_TASK_SETTINGS,
   type TaskState,
 } from "@harmovela/delegation-coordinator";
-import type { Envelope, LogEntry } from "@harmovela/envelope";
+import type { Envelope, Instant, LogEntry, Owed } from "@harmovela/envelope";
 import { Fold } from "@harmovela/host";
+import { IntakeBook } from "./intake-book.ts";
 
 export const STREAM = logStream("tasks");
+export const INTAKE = intakeStream("tasks");
+
+/** Where somebody appends who may but is no leader. */
+export const INTRUDER = "hv.acme.log.tasks.agent:x.-.task.completed";
 
 export interface Shown {
   subject: string;
@@ -21,9 +26,12 @@ export interface Shown {
 
 const decoder = new TextDecoder();
 
+const decider = createTaskDecider(DEFAULT_TASK_SETTINGS);
+
 export class Oracle {
   readonly checker: Checker = createChecker({ domain: "tasks", stream: STREAM, settled: true });
-  readonly fold = new Fold<TaskState>(createTaskDecider(DEFAULT_TASK_SETTINGS));
+  readonly fold = new Fold<TaskState>(decider);
+  readonly intake = new IntakeBook();
   /** What a plain observer must have seen under `ev`, in order. */
   readonly shown: Shown[] = [];
   /** The whole log, one line for each stored message. */
@@ -43,8 +51,27 @@ export class Oracle {
       tokens[2] = "ev";
       this.shown.push({ subject: tokens.join("."), text: decoder.decode(message.data) });
     }
+    const next = decodeEntry(message);
+    if (next !== undefined && this.fold.isOurs(next)) {
+      this.intake.judge(next, (now) => this.#nextDue(now));
+    }
     const entry = this.fold.read(message);
     if (entry !== undefined) this.#remember(entry);
+    else if (message.subject !== INTRUDER) {
+      throw new Error(`stored under a leadership that was over: ${this.lines.at(-1)}`);
+    }
+  }
+
+  /** What the service owes next at an instant. */
+  owed(now: Instant): Owed | undefined {
+    return decider.owed(this.fold.state, now, { requests: new Set() });
+  }
+
+  #nextDue(now: Instant): Instant | undefined {
+    const owed = this.owed(now);
+    return owed !== undefined && "urgency" in owed && owed.urgency === "timer"
+      ? owed.due
+      : undefined;
   }
 
   #remember(entry: LogEntry): void {
@@ -74,10 +101,6 @@ export class Oracle {
   get isInCascade(): boolean {
     for (const { plans } of this.fold.state.tenants.values()) if (plans.size > 0) return true;
     return false;
-  }
-
-  get foreign(): number {
-    return this.fold.foreign;
   }
 }
 

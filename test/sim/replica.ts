@@ -2,11 +2,15 @@
 import type { Appender, AppenderOptions, MemoryBus, MemoryServer } from "@harmovela/bus";
 import { createCoordinator, type TaskState } from "@harmovela/delegation-coordinator";
 import type { Decider } from "@harmovela/envelope";
+import { toHarmovelaError } from "@harmovela/failure";
 import { type Host, openHost } from "@harmovela/host";
 import type { FakeClock, ProcessClock, SimRandom } from "@harmovela/testkit";
 import pino from "pino";
+import { LateReader } from "./late-reader.ts";
 
 const LEASE_TTL_MS = 1_500;
+/** A process that ended is started again after this long. */
+const SUPERVISOR_MS = 500;
 const logger = pino({ level: "silent" });
 
 export interface ReplicaParts {
@@ -84,6 +88,15 @@ export class Replica {
     };
     this.#now = now;
     this.#watch(now.writer);
+    const lateMs = random.pick([0, 0, 3, 40]);
+    const openReader = now.writer.openReader.bind(now.writer);
+    now.writer.openReader = (stream, options) =>
+      new LateReader(
+        (inner) => openReader(stream, inner),
+        options,
+        process,
+        () => random.whole(0, lateMs),
+      );
     const definition = createCoordinator();
     const decider: Decider<TaskState> = {
       ...definition.decider,
@@ -93,9 +106,7 @@ export class Replica {
         return state;
       },
     };
-    const fail = (error: unknown): void => {
-      if (this.#now === now) this.#parts.onStopped(this, error);
-    };
+    const isCurrent = (): boolean => this.#now === now;
     openHost({
       ...definition,
       decider,
@@ -108,10 +119,21 @@ export class Replica {
       replicas: 1,
       leaseTtlMs: LEASE_TTL_MS,
       replyPrefix: () => "_INBOX.",
-    }).then((host) => {
-      now.host = host;
-      host.done.catch(fail);
-    }, fail);
+    }).then(
+      (host) => {
+        now.host = host;
+        host.done.catch((error: unknown) => {
+          if (isCurrent()) this.#parts.onStopped(this, error);
+        });
+      },
+      (error: unknown) => {
+        if (!isCurrent()) return;
+        // A process that finds no server ends, and its supervisor starts it again.
+        this.crash("lost");
+        if (toHarmovelaError(error).category !== "dependency") this.#parts.onStopped(this, error);
+        else clock.after(SUPERVISOR_MS, () => this.start());
+      },
+    );
   }
 
   /** Each append is announced; one that kills the replica is not published any more. */

@@ -2,22 +2,24 @@
  * One simulated life of the coordinator: replicas, agents and an observer on one memory server, faults
  * for a while, then none; at rest everything that was promised must be true (architecture, section 8).
  */
-import { type Bus, MemoryServer } from "@harmovela/bus";
-import { createTaskDecider, DEFAULT_TASK_SETTINGS } from "@harmovela/delegation-coordinator";
+import { type Bus, MemoryServer, rpcSubject } from "@harmovela/bus";
 import type { Envelope } from "@harmovela/envelope";
 import { FakeClock, SimRandom } from "@harmovela/testkit";
 import { Chaos, emptyTally, type Tally } from "./chaos.ts";
 import { Crowd, type Sent } from "./crowd.ts";
-import { Oracle, STREAM } from "./oracle.ts";
+import { INTAKE, INTRUDER, Oracle, STREAM } from "./oracle.ts";
 import { Replica } from "./replica.ts";
 import { Traffic } from "./traffic.ts";
-import { assertAtRest, assertVerdict } from "./verify.ts";
+import { assertAnswer, assertAtRest, assertVerdict } from "./verify.ts";
 import { View } from "./view.ts";
 
 /** Broker time at the start. */
 const T0 = Date.UTC(2026, 10, 30, 10);
 /** Simulated time within which everything must have come to rest after the last fault. */
 const REST_MS_MAX = 600_000;
+const LAST_WORD_EVERY_MS = 20_000;
+const READ_CHANCE = 0.2;
+const READ_MS = 8_000;
 const LOOK_EVERY_MS = 250;
 /** More turns than any life takes: something spins. */
 const TURNS_MAX = 3_000_000;
@@ -49,6 +51,7 @@ class World {
   readonly #script: SimRandom;
   readonly #size: number;
   #brokerStepMs = 0;
+  #brokerStepMsMax = 0;
   #failure: unknown;
   #turns = 0;
 
@@ -97,6 +100,7 @@ class World {
       tally: this.#tally,
       stepBrokerClock: (ms) => {
         this.#brokerStepMs += ms;
+        this.#brokerStepMsMax = Math.max(this.#brokerStepMsMax, this.#brokerStepMs);
       },
       restartServer: () => this.#restartServer(),
       appendForeign: () => this.#appendForeign(),
@@ -110,11 +114,13 @@ class World {
     this.#speak();
     await this.#until(REST_MS_MAX, () => this.#crowd.sent.length >= this.#size);
     this.#chaos.heal();
+    this.#speakOnce();
     await this.#until(REST_MS_MAX, () => this.#isAtRest());
     assertAtRest({
       oracle: this.#oracle,
       crowd: this.#crowd,
       replicas: this.#replicas,
+      isStillAsked: (seq) => this.#server.stream(INTAKE)?.get(seq) !== undefined,
     });
     const { lines } = this.#oracle;
     const messages = this.#crowd.sent.length;
@@ -125,6 +131,14 @@ class World {
     for (const draft of this.#traffic.next()) this.#crowd.send(draft);
     if (this.#crowd.sent.length >= this.#size) return;
     this.#clock.after(this.#script.whole(0, this.#script.pick([5, 50, 600])), () => this.#speak());
+  }
+
+  /** A leader that was displaced while it had nothing to write finds out by its next append. */
+  #speakOnce(): void {
+    this.#crowd.send(this.#traffic.fact());
+    this.#clock.after(LAST_WORD_EVERY_MS, () => {
+      if (!this.#isAtRest()) this.#speakOnce();
+    });
   }
 
   /** Turns of the world until something is so; looked at now and then. */
@@ -148,8 +162,9 @@ class World {
   }
 
   #readLog(): void {
-    const stream = this.#server.stream(STREAM);
     try {
+      this.#readIntake();
+      const stream = this.#server.stream(STREAM);
       while (stream !== undefined && this.#oracle.lastSeq < stream.lastSeq) {
         const message = stream.get(this.#oracle.lastSeq + 1);
         if (message === undefined) throw new Error("the log has a hole");
@@ -161,6 +176,17 @@ class World {
     }
   }
 
+  #readIntake(): void {
+    const { intake } = this.#oracle;
+    const stream = this.#server.stream(INTAKE);
+    const reached = T0 + this.#brokerStepMsMax + Math.floor(this.#clock.monotonic());
+    while (stream !== undefined && intake.lastSeq < stream.lastSeq) {
+      const message = stream.get(intake.lastSeq + 1);
+      if (message === undefined) throw new Error("the intake was trimmed unread");
+      intake.push(message, reached);
+    }
+  }
+
   #onVerdict(sent: Sent, verdict: Envelope): void {
     this.#readLog();
     try {
@@ -168,6 +194,30 @@ class World {
     } catch (error) {
       this.#failure ??= error;
     }
+    if (this.#script.chance(READ_CHANCE)) this.#ask(sent, verdict);
+  }
+
+  /** Whoever was told that a task is accepted finds it, and nothing that is not stored. */
+  #ask({ draft: { tenant, envelope } }: Sent, verdict: Envelope): void {
+    const { cursor } = verdict.payload as { cursor?: string };
+    const { task_id: id, source, type } = envelope;
+    if (cursor === undefined || id === undefined || source === undefined) return;
+    if (type !== "task.submitted") return;
+    const subject = rpcSubject({ tenant, source, domain: "tasks", verb: "task" });
+    const question = new TextEncoder().encode(JSON.stringify({ task_id: id, cursor }));
+    this.#agents.request(subject, {}, question, READ_MS).then(
+      ({ data }) => {
+        try {
+          this.#readLog();
+          assertAnswer(this.#oracle, cursor, JSON.parse(new TextDecoder().decode(data)));
+        } catch (error) {
+          this.#failure ??= error;
+        }
+      },
+      () => {
+        // Nobody was there to answer, or nobody in time.
+      },
+    );
   }
 
   #isAtRest(): boolean {
@@ -176,10 +226,7 @@ class World {
     const isFolded = this.#replicas.every(({ host }) => host?.status().position === lastSeq);
     const leader = this.#replicas.find((replica) => replica.isLeader)?.host?.status();
     if (!isFolded || leader?.isSettled !== true || leader.acked !== lastSeq) return false;
-    const owed = createTaskDecider(DEFAULT_TASK_SETTINGS).owed(fold.state, fold.at, {
-      requests: new Set(),
-    });
-    return owed === undefined;
+    return this.#oracle.owed(fold.at) === undefined;
   }
 
   #why(): string {
@@ -204,6 +251,6 @@ class World {
   #appendForeign(): void {
     const envelope = { id: "evt_foreign", type: "task.completed", source: "agent:x", payload: {} };
     const data = new TextEncoder().encode(JSON.stringify(envelope));
-    this.#agents.publish("hv.acme.log.tasks.agent:x.-.task.completed", {}, data);
+    this.#agents.publish(INTRUDER, {}, data);
   }
 }

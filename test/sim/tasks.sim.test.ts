@@ -1,6 +1,7 @@
 /**
  * Seeded lives of the coordinator with crashes, lost acknowledgements, two leaders at once, a trimmed
- * intake and hostile senders (architecture, section 8: P1 to P5). Each seed is lived twice.
+ * intake and hostile senders (architecture, section 8: P1 to P5). Every fourth
+ * seed is lived twice, and must give the same log byte for byte.
  *
  * Long run: HARMOVELA_SIM_SEEDS=5000 node --conditions=development --import tsx --test test/sim/tasks.sim.test.ts
  * One seed: HARMOVELA_SIM_SEED=17 node --conditions=development --import tsx --test test/sim/tasks.sim.test.ts
@@ -11,6 +12,8 @@ import { emptyTally, type Tally } from "./chaos.ts";
 import { type Life, simulate } from "./simulate.ts";
 
 const SEEDS_DEFAULT = 200;
+/** A second life costs as much as the first: every so many seeds are lived again and compared. */
+const TWICE_EVERY = 4;
 const COMMAND = "node --conditions=development --import tsx --test test/sim/tasks.sim.test.ts";
 
 function seeds(): number[] {
@@ -19,9 +22,10 @@ function seeds(): number[] {
   return Array.from({ length: Number(many ?? SEEDS_DEFAULT) }, (_, index) => index + 1);
 }
 
-async function live(seed: number): Promise<Life> {
+async function live(seed: number, isTwice: boolean): Promise<Life> {
   try {
     const first = await simulate(seed);
+    if (!isTwice) return first;
     const second = await simulate(seed);
     const differs = first.lines.findIndex((line, index) => line !== second.lines[index]);
     assert.equal(differs, -1, `the same seed gave another log: ${first.lines[differs]}`);
@@ -41,7 +45,7 @@ test("every life of the coordinator keeps its promises", async (context) => {
   let turns = 0;
   const all = seeds();
   for (const seed of all) {
-    const life = await live(seed);
+    const life = await live(seed, all.length === 1 || seed % TWICE_EVERY === 0);
     for (const name of names) tally[name] += life.tally[name];
     messages += life.messages;
     entries += life.lines.length;

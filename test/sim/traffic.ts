@@ -46,6 +46,7 @@ const WEIGHTS = {
   timeOut: 2,
   again: 9,
   otherContent: 2,
+  twin: 4,
   hostile: 8,
   fact: 3,
 } as const;
@@ -87,6 +88,8 @@ export class Traffic {
         return this.#again();
       case "otherContent":
         return this.#otherContent();
+      case "twin":
+        return this.#twin();
       case "hostile":
         return [this.#hostile()];
       case "fact":
@@ -215,6 +218,15 @@ export class Traffic {
     return [{ ...said, envelope: { ...said.envelope, created_at: "2026-11-30T11:00:00Z" } }];
   }
 
+  /** The same ids in another tenant are other ids. */
+  #twin(): Draft[] {
+    const said = this.#random.pick(this.#said.slice(-60));
+    const tenant = this.#random.pick(this.#tenants.filter((other) => other !== said?.tenant));
+    if (said?.envelope.type !== "task.submitted" || tenant === undefined) return [];
+    const { tenant_id: _, parent_task_id: __, ...envelope } = said.envelope;
+    return [{ ...said, tenant, envelope }];
+  }
+
   #hostile(): Draft {
     const tenant = this.#tenant();
     const draft = this.#draft(tenant, "task.progress", this.#agent(), { task_id: "task_1" });
@@ -252,12 +264,17 @@ export class Traffic {
     }
   }
 
+  /** Something that no rule of tasks concerns. */
+  fact(): Draft {
+    const text = { text: "hello" };
+    return this.#draft(this.#tenant(), "agent.message.sent", this.#agent(), text);
+  }
+
   #fact(): Draft {
-    const tenant = this.#tenant();
     if (this.#random.chance(0.5)) {
-      const draft = this.#draft(tenant, "session.heartbeat", this.#agent(), {});
+      const draft = this.#draft(this.#tenant(), "session.heartbeat", this.#agent(), {});
       return { ...draft, wants: "storage" };
     }
-    return this.#draft(tenant, "agent.message.sent", this.#agent(), { text: "hello" });
+    return this.fact();
   }
 }

@@ -19,26 +19,48 @@ export function assertVerdict(oracle: Oracle, sent: Sent, verdict: Envelope): vo
   if (!isAcknowledged(verdict)) {
     const stored = oracle.events(tenant, verdict.id);
     assert.equal(stored.length, 1, `${nameOf(sent)}: refused, but the refusal is not in the log`);
+    const { details } = payloadOf(verdict).error as { details?: { duplicate_of?: string } };
+    const other = oracle.entry(positionOf(details?.duplicate_of));
+    assert.ok(other === undefined || other.tenant === tenant, `${nameOf(sent)}: of another tenant`);
     return;
   }
   const { cursor, duplicate, acknowledged_event_id: acknowledged } = payloadOf(verdict);
   assert.equal(acknowledged, id, `${nameOf(sent)}: acknowledged under another id`);
   const entry = oracle.entry(positionOf(cursor));
   assert.ok(entry, `${nameOf(sent)}: acknowledged before it was stored (${cursor})`);
+  assert.equal(entry.tenant, tenant, `${nameOf(sent)}: settled by another tenant`);
   if (entry.kind === "begun") assert.equal(entry.plan.envelope.id, id, nameOf(sent));
   else if (duplicate !== true) assert.ok(entry.kind === "event" && entry.envelope.id === id);
+}
+
+/** An answer to a read rests on what is stored, and holds what its cursor names. */
+export function assertAnswer(
+  oracle: Oracle,
+  cursor: string,
+  answer: { position?: string; error?: { code: string } },
+): void {
+  const { position, error } = answer;
+  if (error !== undefined) {
+    assert.equal(error.code, "internal_error", "a task that was accepted is not found");
+    return;
+  }
+  const at = positionOf(position);
+  assert.ok(at <= oracle.lastSeq, `an answer rests on ${position}, which is not stored`);
+  assert.ok(at >= positionOf(cursor), `an answer rests on ${position}, before ${cursor}`);
 }
 
 export interface Rest {
   oracle: Oracle;
   crowd: Crowd;
   replicas: readonly Replica[];
+  isStillAsked(seq: number): boolean;
 }
 
-export function assertAtRest({ oracle, crowd, replicas }: Rest): void {
+export function assertAtRest({ oracle, crowd, replicas, isStillAsked }: Rest): void {
   assert.deepEqual(oracle.checker.end(), [], "the log at rest");
   assertShown(oracle, crowd);
-  assertOnce(oracle, crowd);
+  const settledByOthers = assertOnce(oracle, crowd);
+  oracle.intake.assertComplete(isStillAsked, (text) => settledByOthers.has(text));
   const full = describeState(oracle.fold.state);
   for (const { instance, state, host } of replicas) {
     assert.ok(state, `${instance} has no state`);
@@ -56,8 +78,12 @@ function assertShown(oracle: Oracle, crowd: Crowd): void {
   }
 }
 
-/** Nothing acknowledged is lost or accepted twice, and no envelope is both accepted and refused (P2). */
-function assertOnce(oracle: Oracle, crowd: Crowd): void {
+/**
+ * Nothing acknowledged is lost or accepted twice, and no envelope is both accepted and refused (P2).
+ * Returns what was acknowledged because a cascade had done it already.
+ */
+function assertOnce(oracle: Oracle, crowd: Crowd): Set<string> {
+  const settledByOthers = new Set<string>();
   const fates = new Map<string, { isAccepted: boolean; isRefused: boolean }>();
   for (const sent of crowd.sent) {
     const { tenant, envelope, wants } = sent.draft;
@@ -73,6 +99,7 @@ function assertOnce(oracle: Oracle, crowd: Crowd): void {
       const entry = oracle.entry(positionOf(payloadOf(verdict).cursor));
       const isOther = entry?.kind === "event" && entry.envelope.id !== id;
       // A cancel that repeats what a cascade has done is settled by the cascade's own event.
+      if (isOther) settledByOthers.add(Buffer.from(sent.data).toString());
       const times = isOther ? 0 : 1;
       assert.equal(oracle.events(tenant, id).length, times, `${nameOf(sent)}: times in the log`);
     }
@@ -81,4 +108,5 @@ function assertOnce(oracle: Oracle, crowd: Crowd): void {
       `${nameOf(sent)}: both accepted and refused: ${JSON.stringify(sent.verdicts)}`,
     );
   }
+  return settledByOthers;
 }

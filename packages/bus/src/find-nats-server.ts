@@ -11,19 +11,22 @@ const CACHE = join(".cache", "nats-server");
 /**
  * The path of a nats-server: `HARMOVELA_NATS_SERVER`, else the first on `PATH`, else the cached copy
  * (the newest, if there are several releases). Undefined when there is none. A path in the variable is
- * taken at its word, so that a mistake in it shows.
+ * taken at its word, so that a mistake in it shows. The cache is looked for in `from` and all folders above.
  */
-export function findNatsServer(env: NodeJS.ProcessEnv = process.env): string | undefined {
+export function findNatsServer(
+  env: NodeJS.ProcessEnv = process.env,
+  from: string = dirname(fileURLToPath(import.meta.url)),
+): string | undefined {
   const named = env.HARMOVELA_NATS_SERVER;
   if (named) return named;
   for (const folder of (env.PATH ?? "").split(delimiter)) {
     if (folder !== "" && isExecutable(join(folder, NAME))) return join(folder, NAME);
   }
-  return cachedNatsServer();
+  return cachedNatsServer(from);
 }
 
-function cachedNatsServer(): string | undefined {
-  let folder = dirname(fileURLToPath(import.meta.url));
+function cachedNatsServer(from: string): string | undefined {
+  let folder = from;
   for (;;) {
     const cached = newestIn(join(folder, CACHE));
     if (cached !== undefined) return cached;

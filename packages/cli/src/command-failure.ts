@@ -23,7 +23,9 @@ const HINTS: Readonly<Record<string, string>> = {
 export function describeFailure(error: unknown): string {
   if (error instanceof HarmovelaError) {
     const hint = HINTS[error.code];
-    const details = error.details === undefined ? "" : ` ${JSON.stringify(error.details)}`;
+    // The failure record says in machine words what the line says.
+    const { failure: _failure, ...facts } = error.details ?? {};
+    const details = Object.keys(facts).length === 0 ? "" : ` ${JSON.stringify(facts)}`;
     const line = `${error.code}: ${error.message}${details}`;
     return plainText(hint === undefined || line.includes("--server") ? line : `${line} (${hint})`);
   }

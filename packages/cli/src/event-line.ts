@@ -43,7 +43,8 @@ function summaryOf({ payload }: Envelope): string {
   const words = [payload.description, payload.message, payload.reason, payload.result]
     .filter((value) => value !== undefined && value !== null)
     .map(text);
-  if (typeof payload.progress === "number") words.unshift(`${Math.round(payload.progress * 100)} %`);
+  if (typeof payload.progress === "number")
+    words.unshift(`${Math.round(payload.progress * 100)} %`);
   if (payload.forced === true) words.push("(forced)");
   return shown(words.join(" "));
 }

@@ -1,16 +1,45 @@
 /** The command line of `harmovela`. */
 import { Command } from "commander";
+import { cancelCommand } from "./commands/cancel.ts";
+import { checkCommand } from "./commands/check.ts";
 import { conformanceCommand } from "./commands/conformance.ts";
+import { demoCommand } from "./commands/demo.ts";
+import { doctorCommand } from "./commands/doctor.ts";
+import { publishCommand } from "./commands/publish.ts";
 import { stdioCommand } from "./commands/stdio.ts";
+import { tailCommand } from "./commands/tail.ts";
+import { treeCommand } from "./commands/tree.ts";
+import { upCommand } from "./commands/up.ts";
+import { whyCommand } from "./commands/why.ts";
 import { VERSION } from "./version.ts";
 
-/** All commands. Usage errors end with exit code 2. */
+const HELP = `
+Start here:
+  $ harmovela up        in one terminal
+  $ harmovela demo      in another
+`;
+
+/** All commands. */
 export function createProgram(): Command {
   const program = new Command("harmovela")
-    .description("Agents on NATS: a judged log of what they do, and the commands to run and watch it.")
+    .description("Agents on NATS: a judged log of what they do, and commands to run and watch it.")
     .version(VERSION)
-    .showHelpAfterError("(add --help for usage)")
-    .addHelpText("after", "\nStart here:\n  $ harmovela up        in one terminal\n  $ harmovela demo      in another\n");
-  for (const command of [stdioCommand(), conformanceCommand()]) program.addCommand(command);
+    .showHelpAfterError("(--help shows how it is used)")
+    .addHelpText("after", HELP);
+  for (const command of [
+    upCommand(),
+    demoCommand(),
+    tailCommand(),
+    treeCommand(),
+    whyCommand(),
+    publishCommand(),
+    cancelCommand(),
+    checkCommand(),
+    doctorCommand(),
+    stdioCommand(),
+    conformanceCommand(),
+  ]) {
+    program.addCommand(command);
+  }
   return program;
 }

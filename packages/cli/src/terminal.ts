@@ -3,11 +3,9 @@
  * zero-width characters make one name look like another. They are shown escaped.
  */
 
-// Controls, soft hyphen, Arabic letter mark, zero-width and bidi marks, line separators, invisible
-// operators, variation selectors, byte order mark, lone surrogates and tags.
-const UNSAFE =
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be printed.
-  /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\u{e0000}-\u{e0fff}]/gu;
+// Controls, format characters (bidi, zero-width, tags), lone surrogates, line separators, and whatever
+// is drawn as nothing (fillers, variation selectors).
+const UNSAFE = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu;
 
 /** Free text: letters of every script stay, what cannot be seen is `\u{…}`. */
 export function plainText(text: string): string {

@@ -1,6 +1,6 @@
 /** An agent on the bus: it says things and learns what became of them, observes, asks, and works on tasks. */
-import { type Bus, type Clock, intakeSubject, logStream, systemClock } from "@harmovela/bus";
-import { type Domain, domainOf, type Envelope, isId, newId } from "@harmovela/envelope";
+import { type Bus, type Clock, intakeSubject, NO_TENANT, systemClock } from "@harmovela/bus";
+import { type Domain, domainOf, isId, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import { formatCursor, parseCursor } from "./cursor.ts";
 import {
@@ -70,7 +70,8 @@ export class Agent {
   /** @internal Use `connect` or `openAgent`. */
   constructor(bus: Bus, options: AgentOptions, closeBus: () => Promise<void>) {
     const { agent, tenant = "default", clock = systemClock, random = Math.random } = options;
-    if (!isId(agent) || !isId(tenant))
+    // What concerns no tenant stands under that name in the logs; no service hears it as a tenant's.
+    if (!isId(agent) || !isId(tenant) || tenant === NO_TENANT)
       throw new HarmovelaError("invalid_argument", "agent and tenant must be ids (spec 1.3)");
     const bounds = { ...RETRY_DEFAULTS, ...options.retry };
     this.name = agent;
@@ -85,12 +86,12 @@ export class Agent {
     this.#outbox = new Outbox(context, options.maxOutstanding ?? OUTSTANDING_MAX);
     this.#tasks = {
       watch: new TaskWatch(() =>
-        this.subscribe({ types: "task.*", domains: ["tasks"], from: "now" }),
+        this.#observe({ types: "task.*", domains: ["tasks"], from: "now" }),
       ),
       publish: (draft) => this.#publishJudged(draft),
       submit: (spec) => this.submit(spec),
       readTask: (taskId) => this.task(taskId),
-      entryAt: (seq) => this.#entryAt(seq),
+      entryAt: (taskId, seq) => this.#entryAt(taskId, seq),
     };
   }
 
@@ -129,6 +130,13 @@ export class Agent {
 
   /** Observes the logs: history from a start on, then live. Nothing given: everything of the tenant. */
   subscribe(options: ObserveOptions = {}): Observation {
+    return this.#observe(options, (closed) => this.#remember(closed));
+  }
+
+  #observe(
+    options: ObserveOptions,
+    onClosed: (observation: Observation) => void = () => {},
+  ): Observation {
     this.#assertOpen();
     const observation = new Observation(
       {
@@ -136,7 +144,10 @@ export class Agent {
         clock: this.#clock,
         tenant: this.tenant,
         lastOf: (key) => this.#lastCursors.get(key),
-        onClosed: (closed) => this.#forget(closed),
+        onClosed: (closed) => {
+          this.#observations.delete(closed);
+          onClosed(closed);
+        },
       },
       options,
     );
@@ -205,7 +216,7 @@ export class Agent {
    * ones. Work that this agent had begun before comes again, with its state in `stateAtOffer`.
    */
   tasks(options: TasksOptions = {}): TaskStream {
-    const observation = this.subscribe({
+    const observation = this.#observe({
       ...options,
       from: options.from ?? "start",
       types: "task.submitted",
@@ -244,11 +255,19 @@ export class Agent {
     throw new HarmovelaError("invariant_broken", "an event of a task has a verdict");
   }
 
-  async #entryAt(seq: number): Promise<Observed | undefined> {
-    const stored = await this.#bus.read(logStream("tasks"), seq);
-    if (!stored) return undefined;
-    const envelope = JSON.parse(new TextDecoder().decode(stored.data)) as Envelope;
-    return { envelope, cursor: formatCursor({ domain: "tasks", seq }), domain: "tasks" };
+  /** Read like everything else: whoever may observe a tenant needs no right to read positions. */
+  async #entryAt(taskId: string, seq: number): Promise<Observed | undefined> {
+    const from = formatCursor({ domain: "tasks", seq: Math.max(0, seq - 1) });
+    await using one = this.#observe({
+      task_id: taskId,
+      domains: ["tasks"],
+      from,
+      maxBuffered: 1,
+      // It is not there any more, and the next about the task may never come.
+      onGap: () => void one.close(),
+    });
+    const { value } = await one.next();
+    return value?.cursor === formatCursor({ domain: "tasks", seq }) ? value : undefined;
   }
 
   #note(cursor: string): void {
@@ -257,9 +276,9 @@ export class Agent {
       this.#known.set(position.domain, position.seq);
   }
 
-  #forget(observation: Observation): void {
-    this.#observations.delete(observation);
-    const { key, cursors } = observation;
+  /** For `from: "last"`. */
+  #remember({ key, cursors }: Observation): void {
+    if (cursors.length === 0) return;
     this.#lastCursors.delete(key);
     this.#lastCursors.set(key, cursors);
     if (this.#lastCursors.size <= REMEMBERED_MAX) return;

@@ -48,6 +48,7 @@ export type LaneStart = "now" | number;
 const QUIET_MS = 60_000;
 const STATE_ATTEMPTS_MAX = 8;
 const STATE_RETRY_MS = 250;
+const CHECK_RETRY_MS = 1_000;
 const EPOCH = /^(?:0|[1-9]\d{0,15})$/;
 const decoder = new TextDecoder();
 
@@ -55,6 +56,7 @@ export class Lane {
   readonly domain: Domain;
   readonly #context: LaneContext;
   #reader: Reader | undefined;
+  #cancelCheck: (() => void) | undefined;
   #isClosed = false;
   #position = 0;
   #gap: Gap | undefined;
@@ -103,22 +105,28 @@ export class Lane {
     const first = messages[0];
     const isJump = first !== undefined && first.seq > this.#position + 1;
     if (this.#mustCheck || (isJump && now - this.#lastTakenAt > QUIET_MS)) await this.#check();
-    if (first) {
-      this.#lastTakenAt = now;
-      this.#noteGap(Math.min(this.#trimmedTo, first.seq - 1));
-    }
+    if (first) this.#lastTakenAt = now;
     return first && messages;
   }
 
   /** The entry in a message, undefined when the observer does not want it. Moves the position. */
   read(message: StoredMessage): Observed | undefined {
+    this.#noteGap(Math.min(this.#trimmedTo, message.seq - 1));
     this.#position = message.seq;
     const { matcher } = this.#context;
     const address = parseLogSubject(message.subject);
     if (!address || !matcher.matchesAddress(address)) return undefined;
     // Without the mark of a leadership it was not written by the service (architecture, section 3).
     if (!EPOCH.test(message.header(HEADER.epoch))) return undefined;
-    const envelope = JSON.parse(decoder.decode(message.data)) as Envelope;
+    let envelope: Envelope;
+    try {
+      envelope = JSON.parse(decoder.decode(message.data)) as Envelope;
+    } catch {
+      // One entry that cannot be read must not hide all that follow it; it counts as missing.
+      this.#position = message.seq - 1;
+      this.#noteGap(message.seq);
+      return undefined;
+    }
     if (!matcher.matchesBody(envelope)) return undefined;
     const cursor = formatCursor({ domain: this.domain, seq: message.seq });
     const observed: Observed = { envelope, cursor, domain: this.domain };
@@ -129,18 +137,21 @@ export class Lane {
 
   async close(): Promise<void> {
     this.#isClosed = true;
+    this.#cancelCheck?.();
     await this.#reader?.close();
   }
 
   async #check(): Promise<void> {
     let state: StreamState | undefined;
     try {
-      state = await this.#state();
+      state = await this.#state(1);
     } catch (error) {
       const { code } = toHarmovelaError(error);
-      // The server is not back yet; it is asked again when something arrives.
-      if (code !== "unauthorized") return;
-      throw error;
+      if (code === "unauthorized") throw error;
+      // The server is not back yet. A log that is too short stays silent, so this must not wait for it.
+      this.#cancelCheck?.();
+      this.#cancelCheck = this.#context.clock.after(CHECK_RETRY_MS, this.#context.onReady);
+      return;
     }
     this.#mustCheck = false;
     this.#assertReaches(state);
@@ -171,7 +182,7 @@ export class Lane {
         return await bus.streamState(logStream(this.domain));
       } catch (caught) {
         const error = toHarmovelaError(caught);
-        if (error.retry === "never" || attempt >= STATE_ATTEMPTS_MAX || this.#isClosed) throw error;
+        if (error.retry === "never" || attempt >= attempts || this.#isClosed) throw error;
       }
       await new Promise<void>((resolve) => clock.after(STATE_RETRY_MS * attempt, resolve));
     }

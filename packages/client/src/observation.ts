@@ -47,6 +47,7 @@ export class Observation implements AsyncIterableIterator<Observed, undefined> {
   readonly #context: ObservationContext;
   readonly #lanes: readonly Lane[];
   readonly #entries: AsyncGenerator<Observed, undefined>;
+  #isOpen = false;
   #isClosed = false;
   #isAwake = false;
   #wake: (() => void) | undefined;
@@ -64,14 +65,21 @@ export class Observation implements AsyncIterableIterator<Observed, undefined> {
     this.#lanes = matcher.domains.map((domain) => new Lane(lane, domain));
     this.ready = Promise.all(
       this.#lanes.map((opening) => opening.open(starts(opening.domain))),
-    ).then(() => undefined);
+    ).then(() => {
+      this.#isOpen = true;
+    });
     // Whoever iterates gets the error there; nobody has to wait for `ready`.
     this.ready.catch(() => undefined);
     this.#entries = this.#read();
   }
 
-  /** One cursor for each domain: where to go on after what was handed out. */
+  get isClosed(): boolean {
+    return this.#isClosed;
+  }
+
+  /** One cursor for each domain: where to go on after what was handed out. None before `ready`. */
   get cursors(): string[] {
+    if (!this.#isOpen) return [];
     return this.#lanes.map(({ domain, position }) => formatCursor({ domain, seq: position }));
   }
 

@@ -20,8 +20,8 @@ export interface TaskAgent {
   publish(draft: Draft): Promise<Verdict>;
   submit(spec: SubmitSpec): Promise<TaskHandle>;
   readTask(taskId: string): Promise<Reading>;
-  /** The entry at a position of the task log. */
-  entryAt(seq: number): Promise<Observed | undefined>;
+  /** The entry about the task at a position of the log; undefined when it is not there any more. */
+  entryAt(taskId: string, seq: number): Promise<Observed | undefined>;
 }
 
 export interface SubmitSpec {
@@ -163,7 +163,7 @@ export class TaskHandle {
       if (!isTerminalState(result.state) || this.#settled) return;
       const winner = isObject(result.winner) ? result.winner : {};
       const seq = typeof winner.seq === "number" ? winner.seq : 0;
-      const entry = await this.#agent.entryAt(seq);
+      const entry = await this.#agent.entryAt(this.id, seq);
       const settled = entry && toSettled(this.id, entry);
       if (!settled) throw new HarmovelaError("task_error", "the end of the task is not kept");
       this.#settle(settled);

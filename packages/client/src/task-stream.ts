@@ -1,6 +1,6 @@
 /** The tasks that are given to an agent, those that waited for it first. */
 import type { Clock } from "@harmovela/bus";
-import { HarmovelaError, toHarmovelaError } from "@harmovela/failure";
+import { toHarmovelaError } from "@harmovela/failure";
 import { taskOf } from "./filter.ts";
 import type { Observed } from "./lane.ts";
 import type { Observation } from "./observation.ts";
@@ -18,7 +18,6 @@ export class TaskStream implements AsyncIterableIterator<WorkerTask, undefined> 
   readonly #clock: Clock;
   readonly #observation: Observation;
   readonly #tasks: AsyncGenerator<WorkerTask, undefined>;
-  #isClosed = false;
 
   constructor(agent: TaskAgent, name: string, clock: Clock, observation: Observation) {
     this.#agent = agent;
@@ -44,7 +43,6 @@ export class TaskStream implements AsyncIterableIterator<WorkerTask, undefined> 
   }
 
   async close(): Promise<void> {
-    this.#isClosed = true;
     await this.#observation.close();
   }
 
@@ -62,7 +60,7 @@ export class TaskStream implements AsyncIterableIterator<WorkerTask, undefined> 
       if (id === undefined) continue;
       const task = await this.#toOffer(id, entry);
       if (!task) continue;
-      if (this.#isClosed) {
+      if (this.#observation.isClosed) {
         task.unfollow();
         break;
       }
@@ -76,7 +74,13 @@ export class TaskStream implements AsyncIterableIterator<WorkerTask, undefined> 
     const task = new WorkerTask(this.#agent, id, entry);
     // Followed before it is looked up: what happens in between is seen by one or the other.
     await task.follow();
-    const view = await this.#view(id);
+    let view: Record<string, unknown> | undefined;
+    try {
+      view = await this.#view(id);
+    } catch (error) {
+      task.unfollow();
+      throw error;
+    }
     const isMine = view?.owner === undefined || view.owner === this.#name;
     if (!view || isTerminalState(view.state) || !isMine) {
       task.unfollow();
@@ -89,7 +93,7 @@ export class TaskStream implements AsyncIterableIterator<WorkerTask, undefined> 
 
   /** Asks until the service answers: a task must not be lost because it is away for a moment. */
   async #view(id: string): Promise<Record<string, unknown> | undefined> {
-    for (let ms = RETRY_MS; !this.#isClosed; ms = Math.min(ms * 2, RETRY_MS_MAX)) {
+    for (let ms = RETRY_MS; !this.#observation.isClosed; ms = Math.min(ms * 2, RETRY_MS_MAX)) {
       try {
         const { result } = await this.#agent.readTask(id);
         return isObject(result) ? result : undefined;
@@ -100,6 +104,6 @@ export class TaskStream implements AsyncIterableIterator<WorkerTask, undefined> 
       }
       await new Promise<void>((resolve) => this.#clock.after(ms, resolve));
     }
-    throw new HarmovelaError("closed", "the stream of tasks is closed");
+    return undefined;
   }
 }

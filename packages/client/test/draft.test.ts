@@ -12,7 +12,9 @@ describe("draft", () => {
     const peer = await world.peer();
     const { agent } = world.agent({ agent: "agent:a" });
     const before = Date.now();
-    await world.run(agent.publish({ type: "agent.message.sent", payload: null, extra: { a: [1] } }));
+    await world.run(
+      agent.publish({ type: "agent.message.sent", payload: null, extra: { a: [1] } }),
+    );
     const sent = JSON.parse(peer.arrivals[0]?.bytes ?? "") as Envelope;
     assert.equal(sent.spec_version, "0.2");
     assert.match(sent.id, /^evt_[0-9A-HJKMNP-TV-Z]{26}$/);
@@ -74,7 +76,11 @@ describe("draft", () => {
     ["an unknown type", message({ type: "no.such.type" }), "unknown_event_type"],
     ["no form of a type", message({ type: "No" }), "invalid_event_type"],
     ["a bad payload", { type: "belief.revised", payload: {} }, "invalid_envelope"],
-    ["two task ids", { type: "task.progress", task_id: "a", payload: { task_id: "b" } }, "invalid_envelope"],
+    [
+      "two task ids",
+      { type: "task.progress", task_id: "a", payload: { task_id: "b" } },
+      "invalid_envelope",
+    ],
     ["an impossible date", message({ created_at: "2026-02-30T00:00:00Z" }), "invalid_envelope"],
   ] as const) {
     it(`refuses ${what} before it is sent`, async () => {
@@ -103,7 +109,12 @@ describe("draft", () => {
 
   it("a name that is no id makes no agent", () => {
     const world = new World();
-    for (const options of [{ agent: "" }, { agent: "a\nb" }, { tenant: "x".repeat(129) }])
+    for (const options of [
+      { agent: "" },
+      { agent: "a\nb" },
+      { tenant: "x".repeat(129) },
+      { tenant: "-" },
+    ])
       assert.throws(
         () => world.agent(options),
         (error) => error instanceof HarmovelaError && error.code === "invalid_argument",

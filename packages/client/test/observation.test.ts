@@ -153,13 +153,15 @@ describe("subscribe", () => {
     const peer = await world.peer();
     const { agent } = world.agent({ agent: "agent:o" });
     const observation = agent.subscribe({ types: "task.*", from: "start" });
-    await fill(world, peer, 5);
-    await ids(world, observation, 5);
+    const first = await fill(world, peer, 5);
+    assert.deepEqual(await ids(world, observation, 4), first.slice(0, 4));
+    await world.pass(10);
     world.server.faults.partition("agent:o");
     const missed = await fill(world, peer, 20);
     world.server.faults.trim("HV_LOG_TASKS", 16);
     world.server.faults.heal("agent:o");
     agent.onReconnected();
+    assert.deepEqual(await ids(world, observation, 1), first.slice(4));
     const { value } = await world.run(observation.next());
     assert.deepEqual(value?.gap, { domain: "tasks", from: 6, to: 15 });
     assert.equal(value?.envelope.id, missed[10]);
@@ -268,6 +270,56 @@ describe("subscribe", () => {
     assert.equal((await world.run(last)).done, true);
   });
 
+  it("an entry that cannot be read hides none of the others and is named as missing", async () => {
+    await using world = new World();
+    const peer = await world.peer();
+    const frame = { "Hv-Epoch": "1", "Hv-At": "1", "Hv-Cause": "in:1" };
+    const subject = "hv.default.log.tasks.agent:a.-.task.progress";
+    await world.run(peer.append({ type: "task.progress", id: "evt_1" }));
+    await world.run(peer.bus.store(subject, frame, new TextEncoder().encode('{"id":')));
+    await world.run(peer.append({ type: "task.progress", id: "evt_3" }));
+    const { agent } = world.agent();
+    const observation = agent.subscribe({ types: "task.*", from: "start" });
+    assert.deepEqual(await ids(world, observation, 1), ["evt_1"]);
+    const { value } = await world.run(observation.next());
+    assert.equal(value?.envelope.id, "evt_3");
+    assert.deepEqual(value?.gap, { domain: "tasks", from: 2, to: 2 });
+  });
+
+  it("one that was closed before its start was fixed does not move where the next goes on", async () => {
+    await using world = new World(20);
+    const peer = await world.peer();
+    const past = await fill(world, peer, 3);
+    const { agent } = world.agent();
+    const first = agent.subscribe({ types: "task.*", from: "start" });
+    assert.deepEqual(await ids(world, first, 2), past.slice(0, 2));
+    await world.run(first.close());
+    await world.run(agent.subscribe({ types: "task.*" }).close());
+    const again = agent.subscribe({ types: "task.*" });
+    assert.deepEqual(await ids(world, again, 1), past.slice(2));
+  });
+
+  it("a log made anew is noticed also when the server answers only later", async () => {
+    await using world = new World();
+    const peer = await world.peer();
+    await fill(world, peer, 5);
+    const { agent, bus } = world.agent({ agent: "agent:o" });
+    const observation = agent.subscribe({ types: "task.*", from: "start" });
+    await ids(world, observation, 5);
+    const next = assert.rejects(observation.next(), isCode("stream_mismatch"));
+    world.server.faults.deleteStream("HV_LOG_TASKS");
+    const streamState = bus.streamState.bind(bus);
+    let failures = 0;
+    bus.streamState = async (stream) => {
+      failures += 1;
+      if (failures > 3) return streamState(stream);
+      throw new HarmovelaError("timeout", "no answer");
+    };
+    agent.onReconnected();
+    await world.run(next);
+    assert.equal(failures, 4);
+  });
+
   it("closing while the start is being looked up is no error", async () => {
     await using world = new World(50);
     const { agent, bus } = world.agent();
@@ -278,7 +330,14 @@ describe("subscribe", () => {
     assert.equal((await world.run(next)).done, true);
   });
 
-  for (const from of ["HV_LOG_TASKS", "HV_LOG_TASKS:-1", "HV_IN_TASKS:1", "x", "HV_LOG_BELIEFS:1", ""]) {
+  for (const from of [
+    "HV_LOG_TASKS",
+    "HV_LOG_TASKS:-1",
+    "HV_IN_TASKS:1",
+    "x",
+    "HV_LOG_BELIEFS:1",
+    "",
+  ]) {
     it(`refuses the start ${JSON.stringify(from)}`, async () => {
       await using world = new World();
       const { agent } = world.agent();

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { HarmovelaError } from "@harmovela/failure";
-import { RejectedError, type Verdict } from "../src/index.ts";
+import { type Draft, RejectedError, type Verdict } from "../src/index.ts";
 import { type Judged, World } from "./world.ts";
 
 const progress = (task: string, id?: string) => ({
@@ -86,7 +86,9 @@ describe("publish", () => {
 
   it("the task that orders them may stand in the payload alone", async () => {
     await using world = new World();
-    const peer = await world.peer({ loses: ({ envelope, count }) => envelope.id === "evt_1" && count < 2 });
+    const peer = await world.peer({
+      loses: ({ envelope, count }) => envelope.id === "evt_1" && count < 2,
+    });
     const { agent } = world.agent();
     const publish = (id: string) =>
       agent.publish({ id, type: "task.progress", payload: { task_id: "t" } });
@@ -117,7 +119,11 @@ describe("publish", () => {
   });
 
   for (const { given, code, retryable } of [
-    { given: { code: "internal_error", message: "m", retryable: true }, code: "internal_error", retryable: true },
+    {
+      given: { code: "internal_error", message: "m", retryable: true },
+      code: "internal_error",
+      retryable: true,
+    },
     { given: { code: "task_timeout", message: "m" }, code: "task_timeout", retryable: true },
     { given: { code: "task_error", message: "m" }, code: "task_error", retryable: false },
     { given: { code: "made_up", message: "m" }, code: "protocol_error", retryable: false },
@@ -141,10 +147,11 @@ describe("publish", () => {
     await using world = new World();
     await world.peer({ judge: () => "ignore" });
     const { agent } = world.agent();
-    for (const draft of [
+    const drafts: Draft[] = [
       { id: "evt_1", type: "session.heartbeat", payload: {} },
       { id: "evt_2", type: "event.acknowledged", payload: { acknowledged_event_id: "x" } },
-    ]) {
+    ];
+    for (const draft of drafts) {
       assert.deepEqual(await world.run(agent.publish(draft)), { id: draft.id, stored: true });
     }
     assert.ok(world.clock.monotonic() < 1_000);

@@ -15,7 +15,7 @@ import {
 } from "@harmovela/bus";
 import type { Domain, Envelope } from "@harmovela/envelope";
 import type { JsonObject, JsonValue } from "@harmovela/failure";
-import { FakeClock } from "../../testkit/src/fake-clock.ts";
+import { FakeClock } from "@harmovela/testkit";
 import { type Agent, type AgentOptions, openAgent } from "../src/index.ts";
 
 const STEPS_MAX = 500_000;

@@ -78,7 +78,7 @@ class RunningHost<State> implements Host {
   readonly #counters: Counters;
   readonly #alarms: Alarms;
   readonly #releases = new Releases();
-  readonly #poisoned = new Set<number>();
+  readonly #poisoned = new Map<number, number>();
   readonly #failing = new Set<string>();
   readonly #answerer: Answerer<State>;
   readonly #leading: Promise<void>;
@@ -238,7 +238,8 @@ class RunningHost<State> implements Host {
     const stream = logStream(domain);
     if (this.#role === "leader") this.#role = "standby";
     if (this.#observed.length === 0) {
-      this.#observed = observes.map((observed) => new ObservedLog(writer, clock, observed));
+      const onNews = (): void => this.#term?.wake();
+      this.#observed = observes.map((observed) => new ObservedLog(writer, clock, observed, onNews));
     }
     const reader = writer.openReader(stream, {
       after: this.#fold.position,
@@ -305,7 +306,7 @@ class RunningHost<State> implements Host {
 
   /** Leads until something ends it. True when the fold still holds exactly what is stored. */
   async #lead(): Promise<boolean> {
-    const { options } = this;
+    const options = this.#options;
     const { domain, instance, version, settings } = options;
     const log = await this.#stateOf(logStream(domain));
     const intake = await this.#stateOf(intakeStream(domain));
@@ -328,6 +329,8 @@ class RunningHost<State> implements Host {
       this.#counters.add("leaderships");
       options.logger.info({ epoch: this.#fold.epoch, position: this.#fold.position }, "leading");
       this.#onLeading();
+      // Both may have happened while the epoch was under way.
+      if (this.#lease?.isHeld !== true) term.loseLease();
       if (this.#isClosing) await term.close(DRAIN_MS_MAX);
     }
     const end = await term.ended;
@@ -335,10 +338,6 @@ class RunningHost<State> implements Host {
     this.#role = "standby";
     options.logger.info({ end }, "leadership ended");
     return end.isFoldIntact;
-  }
-
-  get options(): HostOptions<State> {
-    return this.#options;
   }
 
   /** A stream that was recreated or is shorter than recorded must not be judged on (section 6). */

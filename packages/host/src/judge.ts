@@ -31,8 +31,11 @@ export interface JudgeContext<State> {
   counters: Counters;
   verdicts: VerdictSender;
   stream: string;
-  /** Intake positions whose entry the decider's `evolve` could not fold: refused, or the world would stop. */
-  poisoned: ReadonlySet<number>;
+  /**
+   * How often the entry of an intake message could not be folded: it is refused after the first time
+   * and, when its refusal cannot be folded either, passed over, or the world would stop.
+   */
+  poisoned: ReadonlyMap<number, number>;
   /** The entry at a log position, when it is at hand. */
   entryAt(seq: number): LogEntry | undefined;
   onDecideError(error: unknown): void;
@@ -43,7 +46,7 @@ export function judge<State>(context: JudgeContext<State>, arrived: Arrived): "d
   const { message, checked } = arrived;
   const { fold, counters } = context;
   const now = Math.max(message.time, fold.at);
-  if (checked.kind === "dropped") {
+  if (checked.kind === "dropped" || (context.poisoned.get(message.seq) ?? 0) > 1) {
     counters.add("dropped");
     return "done";
   }

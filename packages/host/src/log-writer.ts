@@ -44,8 +44,11 @@ export class EvolveError extends Error {
   override name = "EvolveError";
   /** The obligation whose entry it was; undefined for an entry caused by an intake message. */
   readonly obligation: string | undefined;
+  /** It was itself the entry that settles a failed obligation: there is nothing left to fall back on. */
+  readonly isSettlement: boolean;
   constructor(entry: LogEntry, cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.isSettlement = entry.kind === "obligation_failed";
     if ("owed" in entry.cause && entry.kind === "event") this.obligation = entry.envelope.id;
     if ("owed" in entry.cause && entry.kind === "begun") this.obligation = entry.plan.id;
   }

@@ -26,15 +26,24 @@ export class ObservedLog<State> {
   #ahead: StoredMessage[] = [];
   #onArrival: (() => void) | undefined;
 
-  constructor(bus: Bus, clock: Clock, domain: Domain) {
+  /** `onNews` is called when entries have arrived, whether somebody waits for them or not. */
+  constructor(bus: Bus, clock: Clock, domain: Domain, onNews: () => void) {
     this.domain = domain;
     this.#bus = bus;
     this.#clock = clock;
     this.#stream = logStream(domain);
     this.#reader = bus.openReader(this.#stream, {
       after: 0,
-      onReady: () => this.#onArrival?.(),
+      onReady: () => {
+        this.#onArrival?.();
+        onNews();
+      },
     });
+  }
+
+  /** Entries have arrived that are not folded yet. */
+  get hasNews(): boolean {
+    return this.#ahead.length > 0 || this.#reader.buffered > 0;
   }
 
   /** Folds everything that is stored now; what was acknowledged before is known after. */

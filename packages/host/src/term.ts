@@ -58,7 +58,7 @@ export interface TermContext<State> {
   counters: Counters;
   alarms: Alarms;
   /** Causes whose entry `evolve` could not fold; shared by all terms of a process. */
-  poisoned: Set<number>;
+  poisoned: Map<number, number>;
   failing: Set<string>;
   isLeaseHeld(): boolean;
 }
@@ -230,46 +230,47 @@ export class Term<State> {
   }
 
   async #turn(): Promise<void> {
-    const isBehind = await this.#workOffIdleTimers();
+    // Taken first: what was acknowledged elsewhere before these were stored is folded before they are judged.
+    this.#takeBatch();
+    if (!(await this.#catchUpObserved())) return;
+    await this.#workOffIdleTimers();
     if (this.#state !== "open") return;
     this.#guardEvolve(undefined, () => this.#obligations.workOffSteps(STEPS_PER_TURN));
     if (this.#state !== "open") return;
     await this.#judgeBatch();
-    if (this.#state !== "open" || isBehind) return;
+    if (this.#state !== "open" || this.#writer.room < 4) return;
     this.#keepPosition();
   }
 
-  /** T2. True when something stored before the due time is still to come. */
-  async #workOffIdleTimers(): Promise<boolean> {
+  /** T2. */
+  async #workOffIdleTimers(): Promise<void> {
     const { options } = this.#context;
     const reader = this.#reader;
-    if (reader === undefined || this.#waiting.length > 0 || reader.buffered > 0) return true;
+    if (reader === undefined || this.#waiting.length > 0 || reader.buffered > 0) return;
     const now = this.#time.now();
     const owed = this.#obligations.next(now);
-    if (owed === undefined || !("urgency" in owed) || owed.urgency !== "timer") return false;
+    if (owed === undefined || !("urgency" in owed) || owed.urgency !== "timer") return;
     const state = await options.writer.streamState(intakeStream(options.domain));
-    if (this.#state !== "open") return true;
+    if (this.#state !== "open") return;
     if (state === undefined) throw new HarmovelaError("internal_error", "the intake is gone");
     const isDrained = state.lastSeq <= this.#judged || state.messages === 0;
-    if (!isDrained || this.#waiting.length > 0 || reader.buffered > 0) return true;
+    if (!isDrained || this.#waiting.length > 0 || reader.buffered > 0) return;
     this.#guardEvolve(undefined, () => this.#obligations.workOffTimers(now));
-    return false;
+  }
+
+  /** T3. */
+  #takeBatch(): void {
+    const room = Math.min(MESSAGES_PER_TURN, this.#writer.room) - this.#waiting.length;
+    if (room <= 0) return;
+    const { domain } = this.#context.options;
+    for (const message of this.#reader?.take(room) ?? []) {
+      this.#waiting.push({ message, checked: validate(message, domain) });
+    }
   }
 
   /** T1, T3. */
   async #judgeBatch(): Promise<void> {
-    const reader = this.#reader;
-    if (reader === undefined) return;
-    const { domain } = this.#context.options;
-    const room = Math.min(MESSAGES_PER_TURN, this.#writer.room);
-    if (this.#waiting.length < room) {
-      const taken = reader.take(room - this.#waiting.length);
-      for (const message of taken) {
-        this.#waiting.push({ message, checked: validate(message, domain) });
-      }
-    }
     if (this.#waiting.length === 0) return;
-    if (!(await this.#catchUpObserved())) return;
     await this.#readOutcomes();
     if (this.#state !== "open") return;
     let done = 0;
@@ -278,7 +279,7 @@ export class Term<State> {
       done += 1;
     }
     this.#waiting.splice(0, done);
-    if (this.#writer.isIdle) this.#read.clear();
+    this.#read.clear();
   }
 
   /** False when it must wait for room, for a read, or when the term is over. */
@@ -305,8 +306,10 @@ export class Term<State> {
     } catch (error) {
       if (!(error instanceof EvolveError)) throw error;
       this.#context.alarms.raise(`evolve failed: ${error.message}`, { intake });
-      if (error.obligation !== undefined) this.#context.failing.add(error.obligation);
-      else if (intake !== undefined) this.#context.poisoned.add(intake);
+      const { failing, poisoned } = this.#context;
+      if (error.isSettlement) throw error.cause;
+      if (error.obligation !== undefined) failing.add(error.obligation);
+      else if (intake !== undefined) poisoned.set(intake, (poisoned.get(intake) ?? 0) + 1);
       this.#finish({ reason: "evolve_failed", isFoldIntact: false });
       return false;
     }
@@ -391,7 +394,10 @@ export class Term<State> {
     this.#isTurning = false;
     if (this.#state !== "open") return;
     if (this.#writer.room < 2) return;
-    const hasInput = this.#waiting.length > 0 || (this.#reader?.buffered ?? 0) > 0;
+    const hasInput =
+      this.#waiting.length > 0 ||
+      (this.#reader?.buffered ?? 0) > 0 ||
+      this.#context.observed.some((log) => log.hasNews);
     const now = this.#time.now();
     const owed = this.#obligations.next(now);
     if (hasInput || (owed !== undefined && "urgency" in owed && owed.urgency === "step")) {

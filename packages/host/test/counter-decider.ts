@@ -34,7 +34,6 @@ export interface CounterState {
   plans: Map<string, OpenPlan>;
   timers: Timer[];
   failed: string[];
-  observed: number;
 }
 
 export function describeCounter(state: CounterState): JsonObject {
@@ -43,7 +42,6 @@ export function describeCounter(state: CounterState): JsonObject {
     plans: [...state.plans.keys()],
     timers: state.timers.map((timer) => `${timer.tenant}/${timer.task}@${timer.due}`),
     failed: state.failed,
-    observed: state.observed,
   };
 }
 
@@ -93,7 +91,7 @@ function evolveEvent(state: CounterState, entry: Extract<DomainEntry, { kind: "e
 
 export function createCounterDecider(): Decider<CounterState> {
   return {
-    initial: () => ({ counts: new Map(), plans: new Map(), timers: [], failed: [], observed: 0 }),
+    initial: () => ({ counts: new Map(), plans: new Map(), timers: [], failed: [] }),
     decide: (_state, { envelope }) => {
       if (envelope.type === "task.failed") return { reject: reject("task_error", "refused") };
       if (envelope.type === "task.completed") {
@@ -111,9 +109,6 @@ export function createCounterDecider(): Decider<CounterState> {
         const { tenant, at, plan } = entry;
         state.plans.set(plan.id, { tenant, at, envelope: plan.envelope, done: 0 });
       } else evolveEvent(state, entry);
-    },
-    observe: (state, _domain, entry) => {
-      if (entry.kind === "event") state.observed += 1;
     },
     owed: (state, now) => {
       const timer = state.timers[0];

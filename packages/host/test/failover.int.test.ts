@@ -36,7 +36,7 @@ async function sendUntilAcknowledged(sender: Sender, sent: Envelope): Promise<En
   for (let attempt = 0; attempt < 40; attempt += 1) {
     const verdict = await Promise.race([
       sender.send(sent, { raw }).catch(() => undefined),
-      new Promise<undefined>((resolve) => setTimeout(resolve, 500)),
+      new Promise<undefined>((resolve) => setTimeout(() => resolve(undefined), 500)),
     ]);
     if (verdict !== undefined) return verdict;
   }

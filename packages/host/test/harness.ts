@@ -17,8 +17,14 @@ import {
   type LogEntry,
 } from "@harmovela/envelope";
 import pino from "pino";
-import { type Host, openHost } from "../src/index.ts";
+import { type Host, openHost, type ReadHandler } from "../src/index.ts";
 import { COUNTER_SERVICE, type CounterState, createCounterDecider } from "./counter-decider.ts";
+import {
+  createObserverDecider,
+  describeObserver,
+  OBSERVER_SERVICE,
+  type ObserverState,
+} from "./observer-decider.ts";
 
 export const TENANT = "acme";
 
@@ -67,6 +73,9 @@ export async function openSender(url: string, tenant = TENANT): Promise<Sender> 
         waiting.set(to, resolve);
         setTimeout(() => fail(new Error(`no verdict on ${sent.id}`)), 15_000).unref();
       });
+      verdict.catch(() => {
+        // Whoever gave up on it before does not wait any more.
+      });
       await bus.store(
         subjectOf(sent),
         { [HEADER.replyTo]: to },
@@ -87,37 +96,38 @@ export interface Counter extends AsyncDisposable {
   writer: Bus;
 }
 
-export async function openCounter(
+interface HostedOptions<State> {
+  decider: Decider<State>;
+  service: string;
+  domain: Domain;
+  observes: Domain[];
+  reads?: Record<string, ReadHandler<State>>;
+  leaseTtlMs?: number;
+  instance?: string;
+}
+
+export async function openHosted<State>(
   url: string,
-  more: {
-    decider?: Decider<CounterState>;
-    domain?: Domain;
-    observes?: Domain[];
-    leaseTtlMs?: number;
-    instance?: string;
-  } = {},
+  { decider, service, domain, observes, reads = {}, leaseTtlMs, instance }: HostedOptions<State>,
 ): Promise<Counter> {
-  const writer = await connectBus({ servers: url, name: "counter writer" });
-  const answerer = await connectBus({ servers: url, name: "counter answerer" });
-  const host = await openHost<CounterState>({
-    domain: more.domain ?? "tasks",
-    service: COUNTER_SERVICE,
+  const writer = await connectBus({ servers: url, name: "writer" });
+  const answerer = await connectBus({ servers: url, name: "answerer" });
+  const host = await openHost<State>({
+    domain,
+    service,
+    decider,
+    observes,
+    reads,
     version: "0.1.0",
-    instance: more.instance ?? `test-${Math.random().toString(36).slice(2)}`,
-    decider: more.decider ?? createCounterDecider(),
+    instance: instance ?? `test-${Math.random().toString(36).slice(2)}`,
     settings: {},
-    observes: more.observes ?? [],
-    reads: {
-      count: (state, { source }, { tenant }) => state.counts.get(`${tenant}/${source}`) ?? 0,
-      observed: (state) => state.observed,
-    },
     writer,
     answerer,
     clock: systemClock,
     logger: pino({ level: process.env.HARMOVELA_TEST_LOG ?? "silent" }),
     replicas: 1,
     replyPrefix: () => "_INBOX.",
-    leaseTtlMs: more.leaseTtlMs ?? 1_500,
+    leaseTtlMs: leaseTtlMs ?? 1_500,
   });
   return {
     host,
@@ -128,6 +138,33 @@ export async function openCounter(
       await answerer.close();
     },
   };
+}
+
+export function openCounter(
+  url: string,
+  more: { decider?: Decider<CounterState>; leaseTtlMs?: number; instance?: string } = {},
+): Promise<Counter> {
+  const { decider = createCounterDecider(), ...rest } = more;
+  return openHosted<CounterState>(url, {
+    ...rest,
+    decider,
+    service: COUNTER_SERVICE,
+    domain: "tasks",
+    observes: [],
+    reads: {
+      count: (state, { source }, { tenant }) => state.counts.get(`${tenant}/${source}`) ?? 0,
+    },
+  });
+}
+
+export function openObserver(url: string): Promise<Counter> {
+  return openHosted<ObserverState>(url, {
+    decider: createObserverDecider(),
+    service: OBSERVER_SERVICE,
+    domain: "beliefs",
+    observes: ["tasks"],
+    reads: { state: (state) => describeObserver(state) },
+  });
 }
 
 /** All entries of a log as they are stored now. */

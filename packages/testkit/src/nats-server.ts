@@ -160,12 +160,14 @@ class RunningServer implements NatsServer {
   }
 
   async kill(): Promise<void> {
+    this.#child?.ref();
     this.#child?.kill("SIGKILL");
     await this.#ended;
   }
 
   async stop(): Promise<void> {
     const child = this.#child;
+    child?.ref();
     child?.kill("SIGTERM");
     const timer = setTimeout(() => child?.kill("SIGKILL"), STOP_MS_MAX);
     await this.#ended;

@@ -140,7 +140,6 @@ function evolveBegun(state: TaskState, entry: BegunEntry): void {
   if (root.ended || !isAllowed(root.state, to)) misfit(entry, `${root.state} to ${to}`);
   if (hardPlanOver(root)) misfit(entry, `task ${root.id} is being ended already`);
   openHardPlan(state, { id: plan.id, root, kind: `task.${to}`, envelope: plan.envelope, at, seq });
-  if ("owed" in entry.cause && root.deadline) state.timers.remove(root.deadline);
   remember(root, seq);
 }
 

@@ -232,3 +232,14 @@ test("a long reason is cut in derived events without parting a character", () =>
   const [derived] = envelopesOf(scenario.settle());
   assert.equal(payloadOf(derived).reason, "x".repeat(199));
 });
+
+test("a single task that nobody runs does not wait for the grace", () => {
+  const scenario = world().given(
+    ev("submitted", "t"),
+    ev("cancel.requested", "t", { id: "evt_req" }),
+  );
+  const made = scenario.settle();
+  assert.deepEqual(said(made), ["cancelled t"]);
+  assert.equal(payloadOf(envelopesOf(made)[0]).forced, undefined);
+  assert.equal(envelopesOf(made)[0]?.causation_id, "evt_req");
+});

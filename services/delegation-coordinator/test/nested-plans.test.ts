@@ -138,3 +138,41 @@ test("requests one above the other: each runner is asked by the nearest, all end
   for (const envelope of envelopesOf(made)) assert.equal(envelope.correlation_id, "evt_outer");
   assert.equal(scenario.owed(), undefined);
 });
+
+test("runners below are asked after all when the ancestor's cascade is given up", () => {
+  const scenario = family().given(ev("cancel.requested", "p", { id: "evt_req" }));
+  scenario.when(ev("cancelled", "r", { id: "evt_outer" })).begun("task.cancelled");
+  scenario.owed();
+  scenario.fail("evt_outer");
+  const asked = ["cancel.requested c", "cancel.requested g", "cancel.requested s"];
+  assert.deepEqual(said(scenario.settle()), asked);
+});
+
+test("a cascade that begins after a forced step was owed, but not logged, takes its subtree", () => {
+  const scenario = family();
+  const payload = { grace_period_ms: 0 };
+  scenario.given(ev("cancel.requested", "r", { id: "evt_req", payload }));
+  const owed = scenario.owed();
+  assert.ok(owed && "event" in owed && owed.event.task_id === "g");
+  scenario.when(ev("cancelled", "c", { id: "evt_inner" })).begun("task.cancelled");
+  const g = envelopesOf(scenario.settle()).find(
+    ({ task_id, type }) => task_id === "g" && type === "task.cancelled",
+  );
+  assert.equal(g?.correlation_id, "evt_inner");
+});
+
+test("a task that waits to be cancelled for want of a runner is left to a cascade around it", () => {
+  const scenario = world().given(
+    ...running("r"),
+    ...running("p", { parent: "r" }),
+    ev("submitted", "u", { parent: "p" }),
+    ...running("x", { parent: "u" }),
+    ev("cancel.requested", "r", { id: "evt_req" }),
+  );
+  scenario.settle();
+  scenario.given(ev("completed", "x"));
+  scenario.when(ev("cancelled", "p", { id: "evt_inner" })).begun("task.cancelled");
+  const made = scenario.settle();
+  assert.deepEqual(said(made), ["cancelled u", "cancelled p"]);
+  assert.equal(envelopesOf(made)[0]?.correlation_id, "evt_inner");
+});

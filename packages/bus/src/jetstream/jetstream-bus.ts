@@ -83,6 +83,8 @@ export class JetStreamBus implements Bus {
   async read(stream: string, seq: number): Promise<StoredMessage | undefined> {
     let answer: RawMessage;
     try {
+      // Not the client's `getMessage`: it gives headers decoded only, and throws on all of them when one
+      // has a name that the server stores and it does not allow. A reader sees the others, and so must this.
       answer = await askApi<RawMessage>(this.nats, `STREAM.MSG.GET.${stream}`, { seq });
     } catch (error) {
       if (apiCodeOf(error) === API_ERROR.noMessageFound) return undefined;
@@ -211,8 +213,14 @@ export class JetStreamBus implements Bus {
     return {
       clock: systemClock,
       newInbox: () => this.newInbox(),
-      publish: (subject, lines, data, reply) =>
-        this.nats.publish(subject, data, { reply, headers: wireHeaders(headerBlock(lines)) }),
+      publish: (subject, lines, data, reply) => {
+        // No check of the subject here: appends go to subjects that were built, and the client checks them.
+        try {
+          this.nats.publish(subject, data, { reply, headers: wireHeaders(headerBlock(lines)) });
+        } catch (caught) {
+          throw toBusError(caught);
+        }
+      },
       subscribe: (subject, onMessage, onLost) => {
         const subscription = this.nats.subscribe(subject, {
           callback: (error, message) => {

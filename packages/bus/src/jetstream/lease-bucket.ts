@@ -1,115 +1,94 @@
 /** The bucket `HV_LEASES`: a key-value bucket of NATS whose entries live for a fixed time. */
 import { HarmovelaError } from "@harmovela/failure";
+import { jetstream } from "@nats-io/jetstream";
+import { type KV, Kvm } from "@nats-io/kv";
 import type { NatsConnection } from "@nats-io/nats-core";
-import { API_ERROR, apiCodeOf, readPubAck } from "../api-error.ts";
+import { API_ERROR, apiCodeOf } from "../api-error.ts";
 import {
   LEASE_BUCKET,
   type LeaseEntry,
   type LeaseStore,
   leaseTimeMismatch,
 } from "../lease-keeper.ts";
-import type { Headers } from "../port.ts";
-import { askApi } from "./api.ts";
-import { toBusError } from "./errors.ts";
-import { toWireHeaders } from "./wire-headers.ts";
+import { toJetStreamFailure } from "./api.ts";
 
-const STREAM = `KV_${LEASE_BUCKET}`;
-const NANOS_PER_MS = 1_000_000;
+/** The client lets an empty token pass, which no stream listens to. */
 const KEY = /^[A-Za-z0-9_=/-]+(?:\.[A-Za-z0-9_=/-]+)*$/;
 
+export interface LeaseBucketOptions {
+  ttlMs: number;
+  /** Of the bucket, if this creates it. */
+  replicas: number;
+  /** Of each request. */
+  timeoutMs: number;
+}
+
 export class LeaseBucket implements LeaseStore {
-  readonly #nats: NatsConnection;
+  readonly #kv: KV;
   readonly #timeoutMs: number;
 
-  private constructor(nats: NatsConnection, timeoutMs: number) {
-    this.#nats = nats;
+  private constructor(kv: KV, timeoutMs: number) {
+    this.#kv = kv;
     this.#timeoutMs = timeoutMs;
   }
 
   /** Creates the bucket or takes the one there is; `stream_mismatch` when its entries live for another time. */
-  static async open(
-    nats: NatsConnection,
-    options: { ttlMs: number; replicas: number; timeoutMs: number },
-  ): Promise<LeaseBucket> {
-    const config = {
-      name: STREAM,
-      subjects: [`$KV.${LEASE_BUCKET}.>`],
-      retention: "limits",
-      storage: "file",
-      discard: "new",
-      max_msgs_per_subject: 1,
-      max_age: options.ttlMs * NANOS_PER_MS,
-      duplicate_window: Math.min(options.ttlMs, 100) * NANOS_PER_MS,
-      num_replicas: options.replicas,
-      allow_rollup_hdrs: true,
-      deny_delete: true,
-      // Read through the leader: a stale read could make two holders believe in themselves for longer.
-      allow_direct: false,
-    };
-    let isMs: number;
-    try {
-      const made = await askApi<BucketInfo>(nats, `STREAM.CREATE.${STREAM}`, config);
-      isMs = made.config.max_age / NANOS_PER_MS;
-    } catch (error) {
-      if (apiCodeOf(error) !== API_ERROR.streamNameInUse) throw error;
-      const there = await askApi<BucketInfo>(nats, `STREAM.INFO.${STREAM}`);
-      isMs = there.config.max_age / NANOS_PER_MS;
-    }
-    if (isMs !== options.ttlMs) {
-      throw leaseTimeMismatch(isMs, options.ttlMs);
-    }
-    return new LeaseBucket(nats, options.timeoutMs);
+  static async open(nats: NatsConnection, options: LeaseBucketOptions): Promise<LeaseBucket> {
+    const kv = await openBucket(nats, options);
+    // A bucket that is there is taken as it is, whatever was asked for.
+    const { ttl } = await typed(() => kv.status());
+    if (ttl !== options.ttlMs) throw leaseTimeMismatch(ttl, options.ttlMs);
+    return new LeaseBucket(kv, options.timeoutMs);
   }
 
   /** Writes if the key is at `revision` (0: there is none); the new revision. Throws `append_conflict`. */
-  put(key: string, value: string, revision: number): Promise<number> {
-    return this.#write(key, { [EXPECTED]: String(revision) }, value);
+  async put(key: string, value: string, revision: number): Promise<number> {
+    assertKey(key);
+    // Not the client's `create`, which takes a key that was given up without telling its revision.
+    return typed(() =>
+      this.#kv.put(key, value, { previousSeq: revision, timeout: this.#timeoutMs }),
+    );
   }
 
   /** Marks it as given up if it is at `revision`. */
   async giveUp(key: string, revision: number): Promise<void> {
-    await this.#write(key, { "KV-Operation": "DEL", [EXPECTED]: String(revision) }, "");
+    assertKey(key);
+    // For the client, revision 0 would mean: whoever holds it.
+    if (revision < 1) throw new HarmovelaError("invalid_argument", "only what is held is given up");
+    await typed(() => this.#kv.delete(key, { previousSeq: revision }));
   }
 
   /** Undefined when there is no such key, or no longer. */
   async last(key: string): Promise<LeaseEntry | undefined> {
-    try {
-      const { message } = await askApi<{ message: { seq: number; data?: string } }>(
-        this.#nats,
-        `STREAM.MSG.GET.${STREAM}`,
-        { last_by_subj: subjectOf(key) },
-        this.#timeoutMs,
-      );
-      return { revision: message.seq, value: Buffer.from(message.data ?? "", "base64").toString() };
-    } catch (error) {
-      if (apiCodeOf(error) === API_ERROR.noMessageFound) return undefined;
-      throw error;
-    }
-  }
-
-  async #write(key: string, headers: Headers, value: string): Promise<number> {
-    let answer: Uint8Array;
-    try {
-      const wire = toWireHeaders(headers);
-      const reply = await this.#nats.request(subjectOf(key), value, {
-        timeout: this.#timeoutMs,
-        ...(wire === undefined ? {} : { headers: wire }),
-      });
-      answer = reply.data;
-    } catch (caught) {
-      throw toBusError(caught);
-    }
-    return readPubAck(answer).seq;
+    assertKey(key);
+    const entry = await typed(() => this.#kv.get(key));
+    return entry === null ? undefined : { revision: entry.revision, value: entry.string() };
   }
 }
 
-const EXPECTED = "Nats-Expected-Last-Subject-Sequence";
-
-interface BucketInfo {
-  config: { max_age: number };
+async function openBucket(nats: NatsConnection, options: LeaseBucketOptions): Promise<KV> {
+  const { ttlMs, replicas, timeoutMs } = options;
+  const kvm = new Kvm(jetstream(nats, { checkAPI: false, timeout: timeoutMs }));
+  const create = (): Promise<KV> =>
+    // Read through the leader: a stale read could make two holders believe in themselves for longer.
+    typed(() => kvm.create(LEASE_BUCKET, { ttl: ttlMs, replicas, allow_direct: false }));
+  try {
+    return await create();
+  } catch (error) {
+    // Between the client's look and its request somebody created it otherwise: now it is there to be taken.
+    if (apiCodeOf(error) !== API_ERROR.streamNameInUse) throw error;
+    return create();
+  }
 }
 
-function subjectOf(key: string): string {
+async function typed<T>(ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask();
+  } catch (caught) {
+    throw toJetStreamFailure(caught);
+  }
+}
+
+function assertKey(key: string): void {
   if (!KEY.test(key)) throw new HarmovelaError("invalid_argument", "that is no key for a lease");
-  return `$KV.${LEASE_BUCKET}.${key}`;
 }

@@ -3,20 +3,23 @@
  * know without a word, so what it answers is compared with what was asked.
  */
 import { HarmovelaError } from "@harmovela/failure";
-import type { NatsConnection } from "@nats-io/nats-core";
+import {
+  DiscardPolicy,
+  RetentionPolicy,
+  StorageType,
+  type StreamConfig,
+  type StreamInfo,
+} from "@nats-io/jetstream";
+import { type NatsConnection, nanos } from "@nats-io/nats-core";
 import { API_ERROR, apiCodeOf } from "../api-error.ts";
 import type { StreamSpec, StreamState } from "../port.ts";
-import { askApi } from "./api.ts";
+import { askStreams } from "./api.ts";
 
-const NANOS_PER_MS = 1_000_000;
 /** The shortest the server allows: nobody here relies on message ids, and a wide one lets ids collide. */
 const DUPLICATE_WINDOW_MS = 100;
 
-interface StreamInfo {
-  config: Record<string, unknown>;
-  created: string;
-  state: { messages: number; bytes: number; first_seq: number; last_seq: number };
-}
+/** What is asked for; each field is compared with what the server answers. */
+type AskedConfig = Partial<StreamConfig> & { name: string };
 
 /** What the bus knows of a stream beyond what the port says. */
 export interface KnownStream {
@@ -32,10 +35,11 @@ export async function provisionStream(
   const asked = streamConfig(spec);
   let info: StreamInfo;
   try {
-    info = await askApi<StreamInfo>(nats, `STREAM.CREATE.${spec.name}`, asked);
+    // A copy, since the client writes into what it is given.
+    info = await askStreams(nats, (streams) => streams.add({ ...asked }));
   } catch (error) {
     if (apiCodeOf(error) !== API_ERROR.streamNameInUse) throw error;
-    info = await askApi<StreamInfo>(nats, `STREAM.INFO.${spec.name}`);
+    info = await askStreams(nats, (streams) => streams.info(spec.name));
   }
   const differences = differencesOf(asked, info.config);
   if (differences.length > 0) {
@@ -54,7 +58,7 @@ export async function readStreamState(
   stream: string,
 ): Promise<KnownStream | undefined> {
   try {
-    return toKnown(stream, await askApi<StreamInfo>(nats, `STREAM.INFO.${stream}`));
+    return toKnown(stream, await askStreams(nats, (streams) => streams.info(stream)));
   } catch (error) {
     if (apiCodeOf(error) === API_ERROR.streamNotFound) return undefined;
     throw error;
@@ -62,21 +66,21 @@ export async function readStreamState(
 }
 
 /** What the server is asked for. Everything that could move or rewrite the sequence is off; purge stays, to trim. */
-function streamConfig(spec: StreamSpec): Record<string, unknown> {
+function streamConfig(spec: StreamSpec): AskedConfig {
   return {
     name: spec.name,
     subjects: spec.subjects,
-    retention: "limits",
-    storage: "file",
-    discard: "new",
+    retention: RetentionPolicy.Limits,
+    storage: StorageType.File,
+    discard: DiscardPolicy.New,
     num_replicas: spec.replicas,
     max_consumers: -1,
     max_msgs: -1,
     max_msgs_per_subject: -1,
     max_bytes: spec.maxBytes,
-    max_age: spec.maxAgeMs * NANOS_PER_MS,
+    max_age: nanos(spec.maxAgeMs),
     max_msg_size: spec.maxMessageBytes,
-    duplicate_window: DUPLICATE_WINDOW_MS * NANOS_PER_MS,
+    duplicate_window: nanos(DUPLICATE_WINDOW_MS),
     no_ack: false,
     sealed: false,
     deny_delete: true,
@@ -144,9 +148,9 @@ function toKnown(name: string, { state, config, created }: StreamInfo): KnownStr
       lastSeq: state.last_seq,
       messages: state.messages,
       bytes: state.bytes,
-      maxBytes: typeof config.max_bytes === "number" ? config.max_bytes : -1,
+      maxBytes: config.max_bytes,
       created,
     },
-    replicas: typeof config.num_replicas === "number" ? config.num_replicas : 1,
+    replicas: config.num_replicas,
   };
 }

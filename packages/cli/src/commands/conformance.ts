@@ -1,7 +1,14 @@
 import { Command, InvalidArgumentError } from "commander";
 import pc from "picocolors";
+import { CommandFailure } from "../command-failure.ts";
 import { type FixtureResult, judgeFile } from "../conformance/judge-file.ts";
-import { type Fixture, type Level, readManifest, select, toLevel } from "../conformance/manifest.ts";
+import {
+  type Fixture,
+  type Level,
+  readManifest,
+  select,
+  toLevel,
+} from "../conformance/manifest.ts";
 import { plainText } from "../terminal.ts";
 
 interface ConformanceOptions {
@@ -37,7 +44,12 @@ export function conformanceCommand(): Command {
 
 async function runConformance(path: string, options: ConformanceOptions): Promise<void> {
   const { level, profile: profiles, strict, json } = options;
-  const fixtures = select(readManifest(path), { level, profiles });
+  const all = readManifest(path);
+  for (const profile of profiles) {
+    if (all.some((fixture) => fixture.profile === profile)) continue;
+    throw new CommandFailure(`no fixture is of profile ${profile}`, 2);
+  }
+  const fixtures = select(all, { level, profiles });
   const results = await judgeAll(fixtures, strict, (result) => {
     if (!json) process.stdout.write(`${show(result)}\n`);
   });

@@ -1,7 +1,8 @@
 import { Command } from "commander";
+import { CommandFailure } from "../command-failure.ts";
 import { exitCodeOf, listenForInterruption } from "../interruption.ts";
 import { DEFAULT_TENANT, otherServerOption } from "../options.ts";
-import { lenientJson, tenantIn } from "../stdio/address.ts";
+import { isTenant, lenientJson, tenantIn } from "../stdio/address.ts";
 import { createLineWriter, type LineWriter } from "../stdio/line-writer.ts";
 import { type InputLine, readLines } from "../stdio/lines.ts";
 import { openPlace, type Place } from "../stdio/place.ts";
@@ -27,7 +28,9 @@ Example:
 export function stdioCommand(): Command {
   return new Command("stdio")
     .summary("judge NDJSON envelopes from stdin, print the log")
-    .description("Judge NDJSON envelopes from stdin through the real intake; print the log on stdout.")
+    .description(
+      "Judge NDJSON envelopes from stdin through the real intake; print the log on stdout.",
+    )
     .addOption(otherServerOption().conflicts("store"))
     .option("--store <dir>", "keep the logs there; default a temporary store")
     .option("--tenant <name>", "tenant; default the first line's tenant_id, else `default`")
@@ -36,15 +39,14 @@ export function stdioCommand(): Command {
 }
 
 async function runStdio(options: StdioOptions): Promise<void> {
+  if (options.tenant !== undefined && !isTenant(options.tenant)) {
+    throw new CommandFailure("no tenant can have that name", 2);
+  }
   const interruption = listenForInterruption();
   const place = await openPlace(options);
   const stdio = new Stdio(place, options.tenant);
   try {
-    const signal = await Promise.race([
-      stdio.run(),
-      place.failed,
-      interruption.requested,
-    ]);
+    const signal = await Promise.race([stdio.run(), place.failed, interruption.requested]);
     if (signal !== undefined) process.exitCode = exitCodeOf(signal);
   } finally {
     await stdio.close();

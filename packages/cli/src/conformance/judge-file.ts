@@ -1,5 +1,6 @@
 /** Whether a file does what its manifest expects (spec 10.2). */
 import { readFileSync } from "node:fs";
+import { parseJson } from "@harmovela/envelope";
 import { illegalLinesOf } from "./illegal-lines.ts";
 import type { Fixture } from "./manifest.ts";
 import { FEATURES } from "./needs.ts";
@@ -38,7 +39,8 @@ export async function judgeFile(
 function underOtherNames(lines: readonly SourceLine[]): SourceLine[] {
   const values = renamed(lines.map((line) => line.json?.value));
   return lines.map((line, at) => {
-    if (line.json === undefined) return line;
+    // Names in what nobody can read say nothing.
+    if (line.json === undefined || !parseJson(line.bytes).ok) return line;
     const value = values[at];
     return { bytes: new TextEncoder().encode(JSON.stringify(value)), json: { value } };
   });
@@ -113,8 +115,7 @@ function strictFaults(fixture: Fixture, lines: readonly LineResult[]): string[] 
 function disagreements(first: FileRun, second: FileRun): string[] {
   const faults = first.lines.flatMap((line, at) => {
     const other = second.lines[at];
-    const isSame =
-      line.answer === other?.answer && line.refusal?.code === other?.refusal?.code;
+    const isSame = line.answer === other?.answer && line.refusal?.code === other?.refusal?.code;
     return isSame ? [] : [`line ${line.number} is answered differently under other names`];
   });
   const isSameOutput = first.output.join(" ") === second.output.join(" ");

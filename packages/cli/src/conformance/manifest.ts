@@ -40,7 +40,9 @@ export function readManifest(path: string): Fixture[] {
   const manifest = readJson(path);
   const listed = isRecord(manifest) ? manifest.fixtures : undefined;
   if (!Array.isArray(listed)) throw new CommandFailure(`${path}: no list of fixtures`);
-  const fixtures = listed.map((entry, at) => toFixture(entry, folder, `${path}: fixture ${at + 1}`));
+  const fixtures = listed.map((entry, at) =>
+    toFixture(entry, folder, `${path}: fixture ${at + 1}`),
+  );
   return [...fixtures, ...forgottenBeside(fixtures, folder)];
 }
 

@@ -48,7 +48,12 @@ export const FEATURES: readonly Feature[] = [
   { name: "delegations", exists: false, isNeeded: holds("delegation.") },
   { name: "commands and queries", exists: false, isNeeded: holds("command.", "query.") },
   { name: "adaptation budgets", exists: false, isNeeded: holds("adaptation.") },
-  { name: "beliefs", exists: JUDGED_DOMAINS.has("beliefs"), isNeeded: ofDomain("beliefs"), isOptionalForRefusal: true },
+  {
+    name: "beliefs",
+    exists: JUDGED_DOMAINS.has("beliefs"),
+    isNeeded: ofDomain("beliefs"),
+    isOptionalForRefusal: true,
+  },
   {
     name: "interruptions",
     exists: JUDGED_DOMAINS.has("interruptions"),

@@ -2,7 +2,7 @@
  * The same file under other names: ids, agents, sessions and tenants, wherever they stand as whole
  * strings. A service that knows a fixture by its names answers differently then.
  */
-import { isWellFormedType } from "@harmovela/envelope";
+import { isDerivedId, isId, isWellFormedType } from "@harmovela/envelope";
 
 const AGENT_FIELDS: ReadonlySet<string> = new Set([
   "source",
@@ -40,10 +40,11 @@ function isNameField(field: string): boolean {
   return field === "id" || field.endsWith("_id") || AGENT_FIELDS.has(field);
 }
 
-/** Empty strings stay wrong, and what reads as a type is one. */
+/** What is wrong with a name stays wrong, and what reads as a type is one. */
 function isName(text: string): boolean {
   return (
-    text !== "" &&
+    isId(text) &&
+    !isDerivedId(text) &&
     !isWellFormedType(text) &&
     !SYSTEM_PREFIXES.some((prefix) => text.startsWith(prefix))
   );

@@ -102,9 +102,7 @@ function listen(host: string, port: number): Promise<number | undefined> {
     probe.once("error", () => resolve(undefined));
     probe.listen(port, host, () => {
       const address = probe.address();
-      probe.close(() =>
-        resolve(typeof address === "object" && address ? address.port : undefined),
-      );
+      probe.close(() => resolve(typeof address === "object" && address ? address.port : undefined));
     });
   });
 }

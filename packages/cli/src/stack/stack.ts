@@ -1,6 +1,6 @@
 /** A whole system for one command: a server, given or started here, and the services on it. */
-import { HarmovelaError } from "@harmovela/failure";
 import pino, { type Logger } from "pino";
+import { CommandFailure } from "../command-failure.ts";
 import { toServers } from "../options.ts";
 import { VERSION } from "../version.ts";
 import { type NatsProcess, type NatsProcessOptions, startNatsProcess } from "./nats-process.ts";
@@ -59,11 +59,7 @@ class RunningStack implements Stack {
   readonly #own: NatsProcess | undefined;
   #closed: Promise<void> | undefined;
 
-  constructor(
-    url: string,
-    services: Services,
-    own: NatsProcess | undefined,
-  ) {
+  constructor(url: string, services: Services, own: NatsProcess | undefined) {
     this.url = url;
     this.#services = services;
     this.standingBy = services.standingBy;
@@ -91,6 +87,6 @@ class RunningStack implements Stack {
   async #serverEnded(): Promise<never> {
     await (this.#own?.ended ?? new Promise<never>(() => {}));
     if (this.#closed !== undefined) return new Promise<never>(() => {});
-    throw new HarmovelaError("connection_error", "nats-server has ended by itself");
+    throw new CommandFailure("nats-server has ended by itself");
   }
 }

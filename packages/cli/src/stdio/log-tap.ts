@@ -2,14 +2,9 @@
  * The logs of all domains as one sequence of events: each entry once, each log in its order, and no
  * entry before one that it had seen (`Hv-Seen`). Control and foreign entries are passed over.
  */
-import {
-  type Bus,
-  decodeEntry,
-  logStream,
-  type Reader,
-  type StoredMessage,
-} from "@harmovela/bus";
+import { type Bus, decodeEntry, logStream, type Reader, type StoredMessage } from "@harmovela/bus";
 import type { Domain, EventEntry } from "@harmovela/envelope";
+import { HarmovelaError } from "@harmovela/failure";
 
 export interface TappedEntry {
   domain: Domain;
@@ -84,10 +79,15 @@ export class LogTap {
         this.#waiting.delete(wake);
         resolve();
       };
-      const timer = setTimeout(() => {
-        this.#waiting.delete(wake);
-        reject(new Error("the logs cannot be read to their end"));
-      }, ms);
+      const giveUp = (): void => {
+        // Whoever takes the entries may take his time.
+        if (!this.#options.hasRoom()) timer = setTimeout(giveUp, ms);
+        else {
+          this.#waiting.delete(wake);
+          reject(new HarmovelaError("timeout", "the logs cannot be read to their end"));
+        }
+      };
+      let timer = setTimeout(giveUp, ms);
       this.#waiting.add(wake);
       this.resume();
     });

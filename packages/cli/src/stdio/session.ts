@@ -4,11 +4,7 @@
  * S1 Lines are published strictly in order; the next one only when the one before has come to rest.
  * S2 Each log entry is handed on once, in log order; a line's verdict follows the entries it speaks of.
  */
-import {
-  type Bus,
-  HEADER,
-  type Subscription,
-} from "@harmovela/bus";
+import { type Bus, HEADER, type Subscription } from "@harmovela/bus";
 import type { Domain, Envelope } from "@harmovela/envelope";
 import { reject, toHarmovelaError } from "@harmovela/failure";
 import { addressOf, STAND_IN } from "./address.ts";
@@ -71,11 +67,7 @@ export class IntakeSession {
     this.#verdict = undefined;
     this.#rejections.clear();
     try {
-      await this.#bus.store(
-        subject,
-        { [HEADER.replyTo]: `${this.#inbox}.${this.#line}` },
-        bytes,
-      );
+      await this.#bus.store(subject, { [HEADER.replyTo]: `${this.#inbox}.${this.#line}` }, bytes);
     } catch (error) {
       const known = toHarmovelaError(error);
       if (known.code !== "no_service") throw error;

@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import type { Command } from "commander";
+import { createProgram } from "../src/program.ts";
+
+function helpOf(command: Command): string {
+  let text = "";
+  command.configureOutput({
+    writeOut: (part) => {
+      text += part;
+    },
+  });
+  command.outputHelp();
+  return text;
+}
+
+test("there is exactly the set of commands that is promised", () => {
+  assert.deepEqual(
+    createProgram()
+      .commands.map((command) => command.name())
+      .toSorted(),
+    [
+      "cancel",
+      "check",
+      "conformance",
+      "demo",
+      "doctor",
+      "publish",
+      "stdio",
+      "tail",
+      "tree",
+      "up",
+      "why",
+    ],
+  );
+});
+
+test("every command explains itself with an example of its own", () => {
+  for (const command of createProgram().commands) {
+    const help = helpOf(command);
+    assert.match(help, new RegExp(`Example:\\n {2}\\$ harmovela ${command.name()}\\b`));
+    assert.notEqual(command.description(), "");
+    assert.notEqual(command.summary(), "");
+  }
+});
+
+test("the program says where to start", () => {
+  assert.match(helpOf(createProgram()), /harmovela up[\s\S]*harmovela demo/);
+});

@@ -1,0 +1,75 @@
+/** The README's examples are the files in `examples/`, and they do what they say. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { createCoordinator } from "@harmovela/delegation-coordinator";
+import { openService, type RunningService } from "@harmovela/host";
+import { type NatsServer, startNatsServer } from "@harmovela/testkit";
+import pino from "pino";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const readme = readFileSync(`${root}README.md`, "utf8");
+const EXAMPLES = [...readme.matchAll(/<!-- example: (\S+) -->\n```\w+\n([\s\S]*?)```\n/g)];
+
+async function run(path: string, url: string): Promise<string> {
+  const child = spawn(process.execPath, ["--conditions=development", "--import", "tsx", path], {
+    cwd: root,
+    env: { ...process.env, HARMOVELA_SERVERS: url },
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let printed = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on("data", (chunk: Buffer) => {
+      printed += chunk.toString();
+    });
+  }
+  const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
+  const [code] = await once(child, "exit");
+  clearTimeout(timer);
+  assert.equal(code, 0, printed);
+  return printed;
+}
+
+describe("README", () => {
+  let server: NatsServer;
+  let service: RunningService;
+  before(async () => {
+    server = await startNatsServer();
+    service = await openService(createCoordinator(), {
+      servers: server.url,
+      version: "0.0.0",
+      logger: pino({ level: "silent" }),
+    });
+    await service.host.untilLeading();
+  });
+  after(async () => {
+    await service.close();
+    await server.stop();
+  });
+
+  test("shows two examples", () => {
+    assert.deepEqual(
+      EXAMPLES.map(([, path]) => path),
+      ["examples/agent.ts", "examples/plain.mjs"],
+    );
+  });
+
+  for (const [, path = "", shown] of EXAMPLES) {
+    test(`${path} stands in the README as it is`, () => {
+      assert.equal(shown, readFileSync(root + path, "utf8"));
+    });
+  }
+
+  test("the agent's completion is refused while its child runs, then accepted", async () => {
+    const printed = await run("examples/agent.ts", server.url);
+    assert.match(printed, /refused: task_error\nsettled: completed/);
+  });
+
+  test("a plain client gets its verdict", async () => {
+    const printed = await run("examples/plain.mjs", server.url);
+    assert.match(printed, /event\.acknowledged \{[^}]*cursor: 'HV_LOG_TASKS:\d+'/);
+  });
+});
