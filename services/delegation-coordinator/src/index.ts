@@ -1,5 +1,9 @@
 export { createTaskDecider } from "./decider.ts";
 export { describeState } from "./describe.ts";
+export { availableProfiles } from "./families/negotiation.ts";
+export { session } from "./families/reads.ts";
+export { DEFAULT_FAMILY_SETTINGS, type FamilySettings } from "./families/settings.ts";
+export type { FamilyState } from "./families/state.ts";
 export { history, TREE_LIMIT, type TreeView, task, tree } from "./reads.ts";
 export { governanceRefusal } from "./rules/governance.ts";
 export { isAllowed, isTerminal, type TaskStateName } from "./rules/transitions.ts";

@@ -3,6 +3,7 @@ import type { Envelope } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
 import type { ReadHandler, ServiceDefinition } from "@harmovela/host";
 import { createTaskDecider } from "./decider.ts";
+import { session } from "./families/reads.ts";
 import { history, TREE_LIMIT, task, tree } from "./reads.ts";
 import { DEFAULT_TASK_SETTINGS, type TaskSettings } from "./settings.ts";
 import type { TaskState } from "./state.ts";
@@ -27,6 +28,7 @@ export function createCoordinator(
           params,
         ),
       history: readHistory,
+      session: (state, params, { tenant }) => readSession(state, tenant, params),
       why: (state, params, { tenant, now }) =>
         found(why(state, tenant, taskId(params), now), params),
     },
@@ -42,6 +44,18 @@ const readHistory: ReadHandler<TaskState> = async (state, params, { tenant, even
     events: events.filter((envelope): envelope is Envelope => envelope !== undefined),
   } as unknown as JsonValue;
 };
+
+function readSession(state: TaskState, tenant: string, params: JsonObject): JsonValue {
+  const id = params.session_id;
+  if (typeof id !== "string" || id === "") {
+    throw new HarmovelaError("invalid_query", "session_id must be a non-empty string");
+  }
+  const known = session(state.families, tenant, id);
+  if (known !== undefined) return known;
+  throw new HarmovelaError("session_error", "this tenant has no such session", {
+    details: { session_id: id },
+  });
+}
 
 function taskId(params: JsonObject): string {
   const id = params.task_id;

@@ -256,6 +256,11 @@ test("4.3 an exhausted budget may not be ignored at L3", () => {
   assert.equal(lenient?.type, "session.ready");
 });
 
+test("a policy that would not fit into the answer is refused", () => {
+  const [refused] = derived(world().given(opened("s", { allowed_actions: ["x".repeat(70_000)] })));
+  assert.equal(errorOf(refused).code, "invalid_capability");
+});
+
 test("a terminal session is forgotten with the log that ended it", () => {
   const { retentionMs } = DEFAULT_TASK_SETTINGS;
   const scenario = openSession(world(), "s").given(ofSession("closed", "s"));

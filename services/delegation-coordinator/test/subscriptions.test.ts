@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { session } from "../src/index.ts";
 import { answers, derived, event, ofSession, opened, openSession } from "./family-support.ts";
 import { ev, payloadOf, type World, world } from "./support.ts";
 
@@ -111,6 +112,24 @@ test("5.2 replay is not offered", () => {
   assert.ok("reject" in outcome.decision);
   assert.equal(outcome.decision.as, "subscription.rejected");
   assert.equal(outcome.decision.reject.code, "subscription_rejected");
+});
+
+test("a filter that would not fit into its confirmation is refused", () => {
+  const types = Array.from({ length: 700 }, (_, index) => `${"x".repeat(100)}${index}`);
+  world()
+    .when({ ...requested(), payload: { types } })
+    .rejected("subscription_rejected", { length_max: 65_536 });
+});
+
+test("a session is read with its live subscriptions", () => {
+  const scenario = openSession(world(), "s");
+  const id = subscribe(scenario, "s");
+  const view = session(scenario.state.families, scenario.tenant, "s");
+  assert.equal(view?.state, "ready");
+  assert.deepEqual(view?.subscriptions, [
+    { subscription_id: id, state: "created", consumer: "agent:a" },
+  ]);
+  assert.equal(session(scenario.state.families, "other", "s"), undefined);
 });
 
 test("a session holds so many subscriptions and no more", () => {

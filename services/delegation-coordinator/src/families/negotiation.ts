@@ -7,6 +7,9 @@ import type { FamilySettings } from "./settings.ts";
 const SECURITY = "harmovela.security.v1";
 const ADAPTATION = "harmovela.adaptation.v1";
 
+/** The effective policy comes back in `session.ready`, which must fit beside it. */
+const POLICY_LENGTH_MAX = 65_536;
+
 /** What tailing gives today: no acknowledgement is tracked, nothing is redelivered. */
 const DELIVERY_MODES = ["best_effort"];
 
@@ -57,12 +60,17 @@ export function negotiate(
     const details = { path: "payload.capabilities.termination.on_budget_exhausted" };
     return { error: reject("invalid_capability", message, details) };
   }
+  const policy = effectivePolicy(settings.policy, declared);
+  if (JSON.stringify(policy).length > POLICY_LENGTH_MAX) {
+    const details = { length_max: POLICY_LENGTH_MAX };
+    return { error: reject("invalid_capability", "the declared policy is too long", details) };
+  }
   return {
     ready: {
       ...ownCapabilities(settings),
       heartbeat_interval_ms: heartbeatInterval(settings, declared.heartbeat_interval_ms),
       profiles,
-      ...effectivePolicy(settings.policy, declared),
+      ...policy,
     },
   };
 }

@@ -18,6 +18,9 @@ import { type FamilyState, openTenant, type Subscription, type TenantFamilies } 
 
 const REJECTED = "subscription.rejected";
 
+/** The filter comes back in `subscription.created`, which must fit beside it. */
+const FILTER_LENGTH_MAX = 65_536;
+
 /** The id that its producer gives a subscription: a function of tenant, request and time. */
 function subscriptionId(tenant: string, requestId: string, at: Instant): string {
   return `sub_${deriveId(tenant, requestId, "subscription", at).slice(3)}`;
@@ -41,6 +44,13 @@ export function decideSubscription(
         reject: reject("subscription_rejected", "replay not supported", {
           path: "payload.from_cursor",
         }),
+        as: REJECTED,
+      };
+    }
+    if (JSON.stringify(envelope.payload).length > FILTER_LENGTH_MAX) {
+      const details = { length_max: FILTER_LENGTH_MAX };
+      return {
+        reject: reject("subscription_rejected", "the filter is too long", details),
         as: REJECTED,
       };
     }
