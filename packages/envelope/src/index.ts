@@ -36,6 +36,9 @@ export type {
   Owed,
   Plan,
   RejectionType,
+  TokenFacts,
+  TokenIssue,
+  TokenIssuedEntry,
   UnderWay,
 } from "./judging.ts";
 export {

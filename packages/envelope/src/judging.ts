@@ -52,14 +52,32 @@ export interface ObligationFailedEntry extends EntryFrame {
   reason: string;
 }
 
+/** What an issued handoff token says (spec 7), as numbers of seconds where it speaks of time. */
+export interface TokenIssue {
+  jti: string;
+  /** Who gives the task away, and to whom. */
+  iss: string;
+  sub: string;
+  task_id: string;
+  parent_task_id?: string;
+  iat: number;
+  exp: number;
+}
+
+/** A handoff token was issued: what it says, never the token. */
+export interface TokenIssuedEntry extends EntryFrame {
+  kind: "token_issued";
+  body: TokenIssue;
+}
+
 /** Entries of the host; a decider never sees them. */
 export interface HostEntry extends EntryFrame {
   kind: "epoch" | "position" | "refused" | "intake_gap" | "skipped";
   body: JsonObject;
 }
 
-export type LogEntry = EventEntry | BegunEntry | ObligationFailedEntry | HostEntry;
-export type DomainEntry = EventEntry | BegunEntry | ObligationFailedEntry;
+export type DomainEntry = EventEntry | BegunEntry | ObligationFailedEntry | TokenIssuedEntry;
+export type LogEntry = DomainEntry | HostEntry;
 
 /**
  * The content of a `begun` control entry. `id` names the plan (for an envelope of an agent: that
@@ -73,6 +91,16 @@ export interface Plan {
   data?: JsonObject;
 }
 
+/**
+ * What the host found out about a handoff token before the decision (spec 7): who made it, never
+ * what it is worth. `opaque`: nobody here can see inside. `forged`: it names a key of ours, which
+ * did not sign it. `verified`: signed by a key of ours.
+ */
+export type TokenFacts =
+  | { kind: "opaque" }
+  | { kind: "forged" }
+  | { kind: "verified"; claims: JsonObject };
+
 /** A validated envelope in the order of the intake. */
 export interface Judged {
   envelope: Envelope;
@@ -81,6 +109,8 @@ export interface Judged {
   source: string;
   /** Intake position. */
   intake: number;
+  /** Of `envelope.handoff_token`, when there is one and the host has keys. */
+  token?: TokenFacts;
 }
 
 export interface DecideContext {

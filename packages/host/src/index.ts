@@ -9,4 +9,12 @@ export {
   type ServiceConfig,
   type ServiceDefinition,
 } from "./service.ts";
+export { openTokenKeyFile, tokenKeyFileIn } from "./token-key-file.ts";
+export {
+  generateTokenKeys,
+  openTokenKeys,
+  rotateTokenKeys,
+  type TokenKeySet,
+  type TokenKeys,
+} from "./tokens.ts";
 export { createVacantDecider } from "./vacant.ts";

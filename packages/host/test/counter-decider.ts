@@ -108,7 +108,7 @@ export function createCounterDecider(): Decider<CounterState> {
       } else if (entry.kind === "begun") {
         const { tenant, at, plan } = entry;
         state.plans.set(plan.id, { tenant, at, envelope: plan.envelope, done: 0 });
-      } else evolveEvent(state, entry);
+      } else if (entry.kind === "event") evolveEvent(state, entry);
     },
     owed: (state, now) => {
       const timer = state.timers[0];

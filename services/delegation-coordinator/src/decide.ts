@@ -1,5 +1,7 @@
 /** What an envelope means for the tasks it finds. Changes nothing. */
 import type { DecideContext, Decision, Envelope, Judged } from "@harmovela/envelope";
+import { decideDelegation } from "./delegation/decide.ts";
+import { offeredRefusal } from "./delegation/refusals.ts";
 import { authorityRefusal, isEntitledToCancel } from "./rules/authority.ts";
 import { closingRefusal } from "./rules/closing.ts";
 import { governanceRefusal } from "./rules/governance.ts";
@@ -26,6 +28,9 @@ export function decide(
   const denied = governanceRefusal(envelope);
   if (denied) return { reject: denied };
   if (envelope.type === "session.heartbeat") return { ignore: "heartbeat" };
+  if (envelope.type.startsWith("delegation.")) {
+    return decideDelegation(state, settings, input, ctx);
+  }
   // Facts: the state rules of the other families are not this decider's.
   if (!envelope.type.startsWith("task.")) return { accept: envelope };
 
@@ -73,6 +78,7 @@ function decideOnLive(task: Task, input: Judged): Decision {
   const { type } = envelope;
   const refused =
     authorityRefusal(task, type, source) ??
+    offeredRefusal(task, type) ??
     parentRefusal(task, envelope) ??
     planIdRefusal(task, envelope) ??
     closingRefusal(task, type);

@@ -1,5 +1,6 @@
 import type { Decider } from "@harmovela/envelope";
 import { decide } from "./decide.ts";
+import { refuseQueryToken } from "./delegation/query.ts";
 import { evolve } from "./evolve.ts";
 import { decideFamily } from "./families/decide.ts";
 import { evolveFamily } from "./families/evolve.ts";
@@ -10,16 +11,20 @@ import type { TaskSettings } from "./settings.ts";
 import { createState, type TaskState } from "./state.ts";
 
 /**
- * The decider of the domain `tasks`: tasks, their tree, how they end (spec 5.4, 5.5, 9.8), and around
- * them sessions, subscriptions, commands, queries, tool calls and budgets (4.3, 5.1, 5.2, 5.9, 5.10).
+ * The decider of the domain `tasks`: tasks, their tree, how they end and change hands (spec 5.4 to
+ * 5.6, 7, 9.8), and around them sessions, subscriptions, commands, queries, tool calls and budgets (4.3, 5.1, 5.2, 5.9, 5.10).
  * Families without rules of their own are accepted as facts.
  */
 export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
   const { service } = settings;
   return {
     initial: () => createState(settings),
-    decide: (state, input, ctx) =>
-      decideFamily(state.families, settings, input, ctx) ?? decide(state, settings, input, ctx),
+    decide: (state, input, ctx) => {
+      const decision =
+        decideFamily(state.families, settings, input, ctx) ?? decide(state, settings, input, ctx);
+      if (!("accept" in decision)) return decision;
+      return refuseQueryToken(state, settings, input, ctx) ?? decision;
+    },
     evolve: (state, entry) => {
       evolve(state, settings, entry);
       evolveFamily(state.families, settings, entry);

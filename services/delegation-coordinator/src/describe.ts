@@ -1,5 +1,6 @@
 /** A canonical, JSON-able form of the state: equal logs give equal descriptions. */
 import type { JsonObject, JsonValue } from "@harmovela/failure";
+import { describeDelegations } from "./delegation/describe.ts";
 import { describeFamilies } from "./families/describe.ts";
 import type { PlanState, Task, TaskState } from "./state.ts";
 
@@ -24,6 +25,7 @@ function describeTask(task: Task): JsonObject {
     owner: task.owner ?? null,
     session: task.session ?? null,
     namesTenant: task.namesTenant,
+    isSubmitted: task.isSubmitted,
     deadline: task.deadline?.due ?? null,
     submittedSeq: task.submittedSeq,
     lastSeq: task.lastSeq,
@@ -56,6 +58,7 @@ export function describeState(state: TaskState): JsonValue {
     tenant: tenant.name,
     tasks: byKey(tenant.tasks).map(describeTask),
     plans: byKey(tenant.plans).map(describePlan),
+    delegations: describeDelegations(tenant.delegations),
   }));
   return {
     tenants,

@@ -9,12 +9,13 @@ import type {
   EventEntry,
   ObligationFailedEntry,
 } from "@harmovela/envelope";
+import { evolveDelegation, evolveIssue } from "./delegation/evolve.ts";
 import { harden, openGentlePlan, openHardPlan, removePlan } from "./plans.ts";
 import { closedBy, hardPlanOver } from "./rules/closing.ts";
 import { payloadObject, taskIdOf } from "./rules/identity.ts";
 import { isAllowed, isTerminal, stateAfter, type TaskStateName } from "./rules/transitions.ts";
 import { HISTORY_LENGTH_MAX, type TaskSettings } from "./settings.ts";
-import { type PlanState, settledKey, type Task, type TaskState } from "./state.ts";
+import { findTask, type PlanState, settledKey, type Task, type TaskState } from "./state.ts";
 import { addTask, endTask, nameIn } from "./tasks.ts";
 import { nextInPreorder } from "./tree.ts";
 
@@ -29,6 +30,10 @@ export function evolve(state: TaskState, settings: TaskSettings, entry: DomainEn
     case "obligation_failed":
       evolveFailed(state, entry);
       break;
+    case "token_issued": {
+      const problem = evolveIssue(state, entry);
+      if (problem) misfit(entry, problem);
+    }
   }
 }
 
@@ -38,10 +43,12 @@ function misfit(entry: DomainEntry, what: string): never {
 
 function evolveEvent(state: TaskState, settings: TaskSettings, entry: EventEntry): void {
   const { envelope } = entry;
-  if (envelope.source === settings.service && envelope.type.endsWith(".rejected")) return;
+  if (isAnswer(settings, entry)) return;
   if (envelope.type === "task.submitted") {
+    const made = findTask(state, entry.tenant, taskIdOf(envelope) ?? "");
     const problem = addTask(state, entry);
     if (problem) misfit(entry, problem);
+    if (made) remember(made, entry.seq);
     return;
   }
 
@@ -49,6 +56,8 @@ function evolveEvent(state: TaskState, settings: TaskSettings, entry: EventEntry
   const tenant = state.tenants.get(entry.tenant);
   const task = id === undefined ? undefined : tenant?.tasks.get(id);
   if (!envelope.type.startsWith("task.")) {
+    const problem = evolveDelegation(state, entry);
+    if (problem) misfit(entry, problem);
     if (task) remember(task, entry.seq);
     return;
   }
@@ -64,6 +73,12 @@ function evolveEvent(state: TaskState, settings: TaskSettings, entry: EventEntry
   remember(task, entry.seq);
   // A task is as active as its own agents are; what the service writes is no sign of life.
   if (envelope.source !== settings.service) task.lastAt = entry.at;
+}
+
+/** A refusal of somebody's envelope says nothing about the state; an offer that has expired does. */
+function isAnswer(settings: TaskSettings, { envelope, cause }: EventEntry): boolean {
+  if (envelope.source !== settings.service || !envelope.type.endsWith(".rejected")) return false;
+  return "in" in cause || envelope.type !== "delegation.rejected";
 }
 
 function remember(task: Task, seq: number): void {

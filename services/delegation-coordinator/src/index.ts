@@ -1,4 +1,5 @@
 export { createTaskDecider } from "./decider.ts";
+export { children, delegation, list, owner, PAGE_LIMIT, type Page } from "./delegation/reads.ts";
 export { describeState } from "./describe.ts";
 export { availableProfiles } from "./families/negotiation.ts";
 export { session } from "./families/reads.ts";
@@ -10,5 +11,6 @@ export { isAllowed, isTerminal, type TaskStateName } from "./rules/transitions.t
 export { createCoordinator } from "./service.ts";
 export { DEFAULT_TASK_SETTINGS, type TaskSettings } from "./settings.ts";
 export type { TaskState } from "./state.ts";
+export { type IssueRequest, issueToken } from "./tokens/issue.ts";
 export { VERSION } from "./version.ts";
 export { why } from "./why.ts";

@@ -3,8 +3,10 @@
  * answer stays the same, and `evolve` brings it back when it can act again.
  */
 import type { Instant, Owed } from "@harmovela/envelope";
+import { derivedExpired, expiredIdOf } from "./delegation/deadline.ts";
+import type { DelegationTimer } from "./delegation/state.ts";
 import { derivedTimedOut, timedOutIdOf } from "./derived.ts";
-import { hardPlanOver } from "./rules/closing.ts";
+import { closedBy, hardPlanOver } from "./rules/closing.ts";
 import type { TaskSettings } from "./settings.ts";
 import {
   type DeadlineTimer,
@@ -12,15 +14,13 @@ import {
   type PlanState,
   settledKey,
   type TaskState,
+  type Timer,
 } from "./state.ts";
 import { gentleStep, hardStep } from "./steps.ts";
 
 export function owed(state: TaskState, settings: TaskSettings, now: Instant): Owed | undefined {
   for (let timer = state.timers.peek(); timer && timer.due <= now; timer = state.timers.peek()) {
-    const due =
-      timer.kind === "deadline"
-        ? deadlineOwed(state, settings, timer)
-        : graceOwed(state, settings, timer);
+    const due = timerOwed(state, settings, timer);
     if (due) return due;
   }
   for (let plan = state.ring.head; plan; plan = state.ring.head) {
@@ -29,6 +29,36 @@ export function owed(state: TaskState, settings: TaskSettings, now: Instant): Ow
   }
   const timer = state.timers.peek();
   return timer ? { wakeAt: timer.due } : undefined;
+}
+
+function timerOwed(state: TaskState, settings: TaskSettings, timer: Timer): Owed | undefined {
+  switch (timer.kind) {
+    case "deadline":
+      return deadlineOwed(state, settings, timer);
+    case "grace":
+      return graceOwed(state, settings, timer);
+    case "delegation":
+      return offerOwed(state, settings, timer);
+  }
+}
+
+/** An offer that nobody accepted in time; in a subtree that is being ended it ends with the task. */
+function offerOwed(
+  state: TaskState,
+  settings: TaskSettings,
+  timer: DelegationTimer,
+): Owed | undefined {
+  const { delegation, due } = timer;
+  const over = delegation.task && closedBy(delegation.task);
+  const id = expiredIdOf(delegation, due);
+  const isSettled = state.settled.has(settledKey(delegation.tenant, id));
+  if (over || isSettled) {
+    state.timers.remove(timer);
+    if (!isSettled) over?.suspended.push(timer);
+    return undefined;
+  }
+  const event = derivedExpired(settings.service, delegation, due);
+  return { event, tenant: delegation.tenant, cause: id, urgency: "timer", due };
 }
 
 /** A task that is due ends now, or begins to end when it has live descendants. */

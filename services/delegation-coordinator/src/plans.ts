@@ -102,6 +102,7 @@ export function removePlan(state: TaskState, plan: PlanState): void {
 }
 
 function isCurrent(timer: Timer): boolean {
+  if (timer.kind === "delegation") return timer.delegation.timer === timer;
   return timer.kind === "deadline"
     ? timer.task.ended === undefined && timer.task.deadline === timer
     : timer.plan.root.plan === timer.plan && !timer.plan.hard;

@@ -1,5 +1,6 @@
 /** Answers about tasks. Pure functions of the state; each is bounded, whatever the tree holds. */
 import type { JsonObject } from "@harmovela/failure";
+import { delegationOf } from "./delegation/state.ts";
 import { closedBy } from "./rules/closing.ts";
 import { winnerOf } from "./rules/refusals.ts";
 import { findTask, type Task, type TaskState } from "./state.ts";
@@ -31,7 +32,9 @@ function viewOf(found: Task): JsonObject {
   };
   if (found.parent) view.parent_task_id = found.parent.id;
   if (found.target !== undefined) view.target = found.target;
-  if (found.owner !== undefined) view.owner = found.owner;
+  const owner = delegationOf(found)?.owner ?? found.owner;
+  if (owner !== undefined) view.owner = owner;
+  if (found.owner !== undefined && found.owner !== owner) view.worker = found.owner;
   if (found.deadline) view.deadline_at_ms = found.deadline.due;
   if (found.cancelRequested !== undefined) view.cancel_requested_by = found.cancelRequested;
   if (found.ended?.reason !== undefined) view.reason = found.ended.reason;

@@ -7,6 +7,7 @@
  *    owed follows from tasks and plans alone.
  */
 import type { Envelope, Instant } from "@harmovela/envelope";
+import type { DelegationBook, DelegationTimer } from "./delegation/state.ts";
 import { createFamilyState, type FamilyState } from "./families/state.ts";
 import { Heap } from "./heap.ts";
 import { Ring } from "./ring.ts";
@@ -35,11 +36,14 @@ export interface Task {
   readonly parent: Task | undefined;
   readonly depth: number;
   readonly submitter: string;
-  readonly target: string | undefined;
-  readonly session: string | undefined;
+  /** Who may take it; while it is offered, the delegate. */
+  target: string | undefined;
+  session: string | undefined;
   /** The submission named its tenant, so derived events do. */
   readonly namesTenant: boolean;
-  readonly submittedSeq: number;
+  /** False: a delegation has made it, and its submission may still come. */
+  isSubmitted: boolean;
+  submittedSeq: number;
   state: TaskStateName;
   owner: string | undefined;
   deadline: DeadlineTimer | undefined;
@@ -56,6 +60,7 @@ export interface Task {
   liveCount: number;
   firstChild: Task | undefined;
   lastChild: Task | undefined;
+  prevSibling: Task | undefined;
   nextSibling: Task | undefined;
   firstLive: Task | undefined;
   lastLive: Task | undefined;
@@ -84,7 +89,7 @@ export interface GraceTimer {
   index: number;
 }
 
-export type Timer = DeadlineTimer | GraceTimer;
+export type Timer = DeadlineTimer | GraceTimer | DelegationTimer;
 
 /**
  * How a subtree ends. `hard`: the outcome is fixed, leaves first (a `begun` entry, or a cancel request
@@ -127,6 +132,7 @@ export interface TenantState {
   readonly plans: Map<string, PlanState>;
   /** One string object for each agent name. */
   readonly names: Map<string, string>;
+  readonly delegations: DelegationBook;
 }
 
 export interface TaskState {

@@ -1,11 +1,12 @@
 /** `task.submitted`: a new task, under a parent or as a root (spec 5.4, 5.5). */
 import type { DecideContext, Decision, Envelope, Judged } from "@harmovela/envelope";
 import type { ErrorPayload } from "@harmovela/failure";
+import { isEntitledToCancel } from "./rules/authority.ts";
 import { closedBy } from "./rules/closing.ts";
 import { hasTwoParents, parentIdOf, payloadObject, taskIdOf } from "./rules/identity.ts";
 import { alreadyEnded, refusal, settling, winnerOf } from "./rules/refusals.ts";
 import type { TaskSettings } from "./settings.ts";
-import { findTask, type TaskState } from "./state.ts";
+import { findTask, type Task, type TaskState } from "./state.ts";
 
 /** Length of the ULID that a derived id ends with. */
 const ULID_LENGTH = 26;
@@ -20,6 +21,7 @@ export function decideSubmission(
   const named = taskIdOf(envelope);
   const id = named ?? `task_${ctx.deriveId("task").slice(-ULID_LENGTH)}`;
   const known = findTask(state, tenant, id);
+  if (known && !known.isSubmitted && !known.ended) return decideFillIn(known, input);
   if (known) {
     const details = { task_id: id, state: known.state, ...winnerOf(known) };
     return { reject: refusal("task_error", `task ${id} exists already`, details) };
@@ -30,8 +32,26 @@ export function decideSubmission(
   return { accept: withTaskId(envelope, id), verdict: { task_id: id } };
 }
 
+/** The submission of a task that a delegation has made is accepted once (spec 5.6). */
+function decideFillIn(task: Task, { envelope, source }: Judged): Decision {
+  const details = { task_id: task.id };
+  if (!isEntitledToCancel(task, source)) {
+    const message = `${source} has no part in task ${task.id}`;
+    return { reject: refusal("unauthorized", message, details) };
+  }
+  const named = parentIdOf(envelope);
+  if (hasTwoParents(envelope) || (named !== undefined && named !== task.parent?.id)) {
+    const parent = task.parent?.id ?? null;
+    const message = `task ${task.id} has another parent`;
+    return { reject: refusal("task_error", message, { ...details, parent_task_id: parent }) };
+  }
+  const plan = closedBy(task);
+  if (plan) return { reject: settling(task, plan, `task ${task.id} is being ended`) };
+  return { accept: envelope };
+}
+
 /** A parent must be known, live, open and not too deep: else nobody could hold it open for the child. */
-function parentRefusal(
+export function parentRefusal(
   state: TaskState,
   settings: TaskSettings,
   input: Judged,

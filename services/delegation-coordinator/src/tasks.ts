@@ -1,5 +1,7 @@
 /** The life of one task in the state: made by its submission, ended by its terminal event. */
 import type { EventEntry, Instant } from "@harmovela/envelope";
+import { voidDelegation } from "./delegation/offer.ts";
+import { createDelegationBook } from "./delegation/state.ts";
 import { removePlan } from "./plans.ts";
 import { nearestPlan } from "./rules/closing.ts";
 import { millisecondsOf, parentIdOf, payloadObject, taskIdOf, textOf } from "./rules/identity.ts";
@@ -7,12 +9,18 @@ import { bounded } from "./rules/text.ts";
 import type { TerminalName } from "./rules/transitions.ts";
 import { LAST_INSTANT, REASON_LENGTH_MAX, type TaskSettings } from "./settings.ts";
 import type { DeadlineTimer, Task, TaskState, TenantState } from "./state.ts";
-import { linkChild, nextOutside, unlinkLive } from "./tree.ts";
+import { linkChild, nextOutside, unlinkChild, unlinkLive } from "./tree.ts";
 
 function openTenant(state: TaskState, name: string): TenantState {
   let tenant = state.tenants.get(name);
   if (tenant === undefined) {
-    tenant = { name, tasks: new Map(), plans: new Map(), names: new Map() };
+    tenant = {
+      name,
+      tasks: new Map(),
+      plans: new Map(),
+      names: new Map(),
+      delegations: createDelegationBook(),
+    };
     state.tenants.set(name, tenant);
   }
   return tenant;
@@ -26,11 +34,36 @@ export function nameIn(tenant: TenantState, name: string): string {
   return name;
 }
 
-/** Adds a submitted task; what is wrong with the entry, when something is. */
+/** Adds a submitted task, or fills in one that a delegation has made; what is wrong with the entry, when something is. */
 export function addTask(state: TaskState, entry: EventEntry): string | undefined {
-  const { envelope, seq, at } = entry;
+  const { envelope, seq } = entry;
   const id = taskIdOf(envelope);
   if (id === undefined) return "a submission without task id";
+  const known = state.tenants.get(entry.tenant)?.tasks.get(id);
+  const task = known ? fillIn(known, entry) : insertTask(state, entry, id, envelope.target);
+  if (typeof task === "string") return task;
+  task.isSubmitted = true;
+  const due = deadlineOf(entry);
+  if (due !== undefined) setDeadline(state, task, { due, order: seq, causation: envelope.id });
+  return undefined;
+}
+
+function fillIn(task: Task, { envelope, seq }: EventEntry): Task | string {
+  if (task.isSubmitted || task.ended) return `task ${task.id} exists`;
+  task.session ??=
+    envelope.session_id === undefined ? undefined : nameIn(task.tenant, envelope.session_id);
+  task.submittedSeq = seq;
+  return task;
+}
+
+/** A task in the state that a submission gives it; what is wrong, when something is. */
+export function insertTask(
+  state: TaskState,
+  entry: EventEntry,
+  id: string,
+  target: string | undefined,
+): Task | string {
+  const { envelope, seq, at } = entry;
   const tenant = openTenant(state, entry.tenant);
   if (tenant.tasks.has(id)) return `task ${id} exists`;
   const parentId = parentIdOf(envelope);
@@ -43,9 +76,10 @@ export function addTask(state: TaskState, entry: EventEntry): string | undefined
     parent,
     depth: parent ? parent.depth + 1 : 0,
     submitter: nameIn(tenant, envelope.source),
-    target: envelope.target === undefined ? undefined : nameIn(tenant, envelope.target),
+    target: target === undefined ? undefined : nameIn(tenant, target),
     session: envelope.session_id === undefined ? undefined : nameIn(tenant, envelope.session_id),
     namesTenant: envelope.tenant_id !== undefined,
+    isSubmitted: false,
     submittedSeq: seq,
     state: "submitted",
     owner: undefined,
@@ -60,6 +94,7 @@ export function addTask(state: TaskState, entry: EventEntry): string | undefined
     liveCount: 0,
     firstChild: undefined,
     lastChild: undefined,
+    prevSibling: undefined,
     nextSibling: undefined,
     firstLive: undefined,
     lastLive: undefined,
@@ -70,20 +105,35 @@ export function addTask(state: TaskState, entry: EventEntry): string | undefined
   };
   tenant.tasks.set(id, task);
   if (parent) linkChild(parent, task);
-  const due = deadlineOf(entry);
-  if (due !== undefined) {
-    const timer: DeadlineTimer = {
-      kind: "deadline",
-      due,
-      order: seq,
-      task,
-      causation: envelope.id,
-      index: -1,
-    };
-    task.deadline = timer;
-    state.timers.add(timer);
-  }
-  return undefined;
+  return task;
+}
+
+/** The tighter of the deadline that a task has and another one rules. */
+export function setDeadline(
+  state: TaskState,
+  task: Task,
+  { due, order, causation }: { due: Instant; order: number; causation: string },
+): void {
+  if (task.deadline && task.deadline.due <= due) return;
+  replaceDeadline(state, task, { kind: "deadline", due, order, task, causation, index: -1 });
+}
+
+export function replaceDeadline(
+  state: TaskState,
+  task: Task,
+  timer: DeadlineTimer | undefined,
+): void {
+  if (task.deadline) state.timers.remove(task.deadline);
+  task.deadline = timer;
+  if (timer) state.timers.add(timer);
+}
+
+/** Takes out a task that was offered only, and has no live child. No plan is over it. */
+export function removeTask(state: TaskState, task: Task): void {
+  replaceDeadline(state, task, undefined);
+  unlinkLive(task);
+  unlinkChild(task);
+  task.tenant.tasks.delete(task.id);
 }
 
 /** `timeout_ms` and `deadline_ms` mean the same and run from receipt; the tighter one rules (spec 5.4, C32). */
@@ -126,6 +176,7 @@ export function endTask(
     forced: isPlanned && payloadObject(envelope)?.forced === true,
   };
   if (task.deadline) state.timers.remove(task.deadline);
+  voidDelegation(state, task, entry.seq);
   if (task.plan) removePlan(state, task.plan);
 }
 

@@ -4,6 +4,7 @@ import type { Task } from "./state.ts";
 /** Puts a new live task last among its parent's children. */
 export function linkChild(parent: Task, child: Task): void {
   parent.childCount += 1;
+  child.prevSibling = parent.lastChild;
   if (parent.lastChild) parent.lastChild.nextSibling = child;
   else parent.firstChild = child;
   parent.lastChild = child;
@@ -26,6 +27,19 @@ export function unlinkLive(child: Task): void {
   else parent.lastLive = prevLive;
   child.prevLive = undefined;
   child.nextLive = undefined;
+}
+
+/** Takes a task that is no longer live out of the tree altogether. */
+export function unlinkChild(child: Task): void {
+  const { parent, prevSibling, nextSibling } = child;
+  if (parent === undefined) return;
+  parent.childCount -= 1;
+  if (prevSibling) prevSibling.nextSibling = nextSibling;
+  else parent.firstChild = nextSibling;
+  if (nextSibling) nextSibling.prevSibling = prevSibling;
+  else parent.lastChild = prevSibling;
+  child.prevSibling = undefined;
+  child.nextSibling = undefined;
 }
 
 /** The live task after this one, parents first; undefined after the last one under `root`. */

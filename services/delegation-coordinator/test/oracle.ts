@@ -41,6 +41,7 @@ export class Oracle {
       this.#closed.set(root, entry.plan.id);
       return;
     }
+    if (entry.kind !== "event") return;
     const { envelope } = entry;
     if (envelope.type === "event.rejected") return;
     const task = taskIdOf(envelope) ?? "";

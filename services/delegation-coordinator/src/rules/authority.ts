@@ -4,13 +4,12 @@ import type { Task } from "../state.ts";
 import { refusal } from "./refusals.ts";
 
 /**
- * Owner (or target while nobody owns it), submitter, and owners or submitters of ancestors: all of
- * them may cancel.
+ * Owner (or target while nobody owns it) and submitter, of the task or of an ancestor: whoever may
+ * cancel a task may cancel what is below it.
  */
 export function isEntitledToCancel(task: Task, source: string): boolean {
-  if (source === (task.owner ?? task.target)) return true;
   for (let at: Task | undefined = task; at; at = at.parent) {
-    if (at.submitter === source || at.owner === source) return true;
+    if (source === at.submitter || source === (at.owner ?? at.target)) return true;
   }
   return false;
 }

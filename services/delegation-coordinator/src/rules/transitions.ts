@@ -37,6 +37,10 @@ export function stateAfter(type: string): TaskStateName | undefined {
   return STATES.get(type);
 }
 
+export function isTaskStateName(name: string): name is TaskStateName {
+  return Object.hasOwn(NEXT, name);
+}
+
 export function isAllowed(from: TaskStateName, to: TaskStateName): boolean {
   return NEXT[from].has(to);
 }

@@ -1,0 +1,206 @@
+/** Folds the events of delegations; `decide` has judged them, so nothing is judged again. */
+import { type EventEntry, isHarness, type TokenIssuedEntry } from "@harmovela/envelope";
+import { parentIdOf, taskIdOf, textOf } from "../rules/identity.ts";
+import { bounded } from "../rules/text.ts";
+import { REASON_LENGTH_MAX } from "../settings.ts";
+import type { Task, TaskState } from "../state.ts";
+import { insertTask, nameIn, removeTask, replaceDeadline, setDeadline } from "../tasks.ts";
+import { forgetTokens, rememberToken } from "../tokens/memory.ts";
+import { deadlineOf, instantOf } from "./deadline.ts";
+import { proofOf } from "./handoff.ts";
+import { arm, disarm, retire, voidTokens } from "./offer.ts";
+import { keyIn } from "./request.ts";
+import { type Delegation, findDelegation, isPending, keyOf } from "./state.ts";
+
+/** What is wrong with an entry, when something is. Other families and echoes change nothing. */
+export function evolveDelegation(state: TaskState, entry: EventEntry): string | undefined {
+  const { envelope, tenant } = entry;
+  if (!envelope.type.startsWith("delegation.") || isHarness(envelope.source)) return undefined;
+  const id = taskIdOf(envelope);
+  if (id === undefined) return "a delegation of no task";
+  if (envelope.type === "delegation.requested") return open(state, entry, id);
+  const delegation = findDelegation(state, tenant, id);
+  if (delegation === undefined) return `no delegation of ${id}`;
+  if (delegation.task?.ended) return `task ${id} has ended`;
+  delegation.lastSeq = entry.seq;
+  delegation.lastAt = entry.at;
+  if (delegation.task) delegation.task.lastAt = entry.at;
+  switch (envelope.type) {
+    case "delegation.accepted":
+      return accept(state, delegation);
+    case "delegation.rejected":
+      return rejectOffer(state, delegation, entry);
+    case "delegation.escalated":
+      return escalate(state, delegation, entry);
+    case "delegation.handoff.completed":
+      return handOff(state, delegation, entry);
+    default:
+      return `unknown type ${envelope.type}`;
+  }
+}
+
+function open(state: TaskState, entry: EventEntry, id: string): string | undefined {
+  const { envelope, seq, at } = entry;
+  const delegatedTo = envelope.delegated_to;
+  if (delegatedTo === undefined) return "a delegation to nobody";
+  const known = state.tenants.get(entry.tenant)?.tasks.get(id);
+  const task = known ?? insertTask(state, entry, id, delegatedTo);
+  if (typeof task === "string") return task;
+  const { tenant } = task;
+  const before = tenant.delegations.byTask.get(id);
+  if (before) retire(before, seq, task);
+  const key = keyIn(envelope);
+  const delegation: Delegation = {
+    taskId: id,
+    tenant: tenant.name,
+    namesTenant: envelope.tenant_id !== undefined,
+    task,
+    parentId: task.parent?.id,
+    state: "requested",
+    delegatedBy: nameIn(tenant, envelope.source),
+    delegatedTo: nameIn(tenant, delegatedTo),
+    owner: nameIn(tenant, envelope.source),
+    opening: { id: envelope.id, type: envelope.type, seq },
+    openedAt: at,
+    attempt: (before?.attempt ?? 0) + 1,
+    key: typeof key === "string" ? key : undefined,
+    deadline: deadlineOf(envelope, at),
+    timer: undefined,
+    targetBefore: known ? known.target : undefined,
+    hasTaken: false,
+    shelved: undefined,
+    reason: undefined,
+    retryAfter: undefined,
+    handoff: undefined,
+    former: before?.former ?? [],
+    issued: [],
+    issuedCount: before?.issuedCount ?? 0,
+    lastSeq: seq,
+    lastAt: at,
+  };
+  tenant.delegations.byTask.set(id, delegation);
+  if (delegation.key !== undefined) {
+    const parentId = parentIdOf(envelope) ?? delegation.parentId;
+    const byKey = keyOf(parentId, envelope.source, delegation.key);
+    tenant.delegations.byKey.set(byKey, { taskId: id, seq });
+  }
+  if (task.owner === undefined) task.target = delegation.delegatedTo;
+  task.lastAt = at;
+  arm(state, delegation);
+  return undefined;
+}
+
+function accept(state: TaskState, delegation: Delegation): string | undefined {
+  const { task } = delegation;
+  if (task === undefined || !isPending(delegation)) return `${delegation.state} to accepted`;
+  disarm(state, delegation);
+  delegation.state = "accepted";
+  if (task.owner === undefined) {
+    delegation.hasTaken = true;
+    run(state, delegation, task);
+  }
+  if (task.state === "submitted") task.state = "accepted";
+  return undefined;
+}
+
+/** The delegate works on the task from now on, and has until the deadline. */
+function run(state: TaskState, delegation: Delegation, task: Task): void {
+  const { deadline: due, opening } = delegation;
+  task.owner = delegation.delegatedTo;
+  if (due === undefined || delegation.shelved !== undefined) return;
+  delegation.shelved = task.deadline ?? "none";
+  setDeadline(state, task, { due, order: opening.seq, causation: opening.id });
+}
+
+function rejectOffer(
+  state: TaskState,
+  delegation: Delegation,
+  { envelope, seq }: EventEntry,
+): string | undefined {
+  const { task } = delegation;
+  if (task === undefined || ["rejected", "handed_off"].includes(delegation.state)) {
+    return `${delegation.state} to rejected`;
+  }
+  disarm(state, delegation);
+  voidTokens(delegation, task, seq);
+  delegation.state = "rejected";
+  const reason = textOf(envelope, "reason");
+  delegation.reason = reason === undefined ? undefined : bounded(reason, REASON_LENGTH_MAX);
+  delegation.retryAfter = instantOf(envelope, "retry_after");
+  if (delegation.hasTaken && task.owner === delegation.delegatedTo) leave(state, delegation, task);
+  if (task.owner === undefined) {
+    task.target = delegation.targetBefore;
+    if (!task.isSubmitted && task.liveCount === 0) removeTask(state, task);
+  }
+  // A task that goes on with somebody whom only the delegation put there still is its owner's.
+  if (task.owner === undefined || task.owner === delegation.owner) delegation.task = undefined;
+  return undefined;
+}
+
+/** The delegate gives back what nobody ran before it, and its deadline goes with it. */
+function leave(state: TaskState, delegation: Delegation, task: Task): void {
+  task.owner = undefined;
+  delegation.hasTaken = false;
+  const { shelved } = delegation;
+  if (shelved === undefined) return;
+  delegation.shelved = undefined;
+  const before = shelved === "none" ? undefined : shelved;
+  if (task.deadline?.causation === delegation.opening.id) replaceDeadline(state, task, before);
+}
+
+function escalate(
+  state: TaskState,
+  delegation: Delegation,
+  { envelope, seq }: EventEntry,
+): string | undefined {
+  const { task } = delegation;
+  const to = envelope.delegated_to ?? envelope.target;
+  if (task === undefined || to === undefined || delegation.state === "rejected") {
+    return `${delegation.state} to escalated`;
+  }
+  retire(delegation, seq, task);
+  delegation.state = "escalated";
+  delegation.delegatedBy = nameIn(task.tenant, envelope.delegated_by ?? envelope.source);
+  delegation.delegatedTo = nameIn(task.tenant, to);
+  delegation.opening = { id: envelope.id, type: envelope.type, seq };
+  delegation.handoff = undefined;
+  delegation.hasTaken = false;
+  if (task.owner === undefined) task.target = delegation.delegatedTo;
+  arm(state, delegation);
+  return undefined;
+}
+
+function handOff(
+  state: TaskState,
+  delegation: Delegation,
+  { envelope, seq, at }: EventEntry,
+): string | undefined {
+  const { task, delegatedTo } = delegation;
+  if (task === undefined || delegation.state !== "accepted") {
+    return `${delegation.state} to handed_off`;
+  }
+  const { tokens } = task.tenant.delegations;
+  const proof = proofOf(envelope);
+  forgetTokens(tokens, at);
+  if (proof) rememberToken(tokens, proof, seq, envelope.id);
+  voidTokens(delegation, task, seq);
+  const { id, type } = envelope;
+  delegation.state = "handed_off";
+  delegation.handoff = { id, type, seq, jti: proof?.jti };
+  delegation.owner = delegatedTo;
+  run(state, delegation, task);
+  return undefined;
+}
+
+/** A token was issued; what is wrong with the entry, when something is. */
+export function evolveIssue(state: TaskState, entry: TokenIssuedEntry): string | undefined {
+  const { body, tenant, at } = entry;
+  const delegation = findDelegation(state, tenant, body.task_id);
+  if (delegation?.task === undefined) return `no delegation of ${body.task_id}`;
+  forgetTokens(delegation.task.tenant.delegations.tokens, at);
+  const alive = delegation.issued.filter(({ exp }) => exp > at);
+  delegation.issued = [...alive, { jti: body.jti, exp: body.exp * 1000 }];
+  delegation.issuedCount += 1;
+  delegation.lastSeq = entry.seq;
+  return undefined;
+}
