@@ -14,6 +14,7 @@ import {
   type EventEntry,
   type Instant,
   type Owed,
+  type TokenIssue,
 } from "@harmovela/envelope";
 import type { ErrorCode, ErrorPayload, JsonObject } from "@harmovela/failure";
 
@@ -142,6 +143,7 @@ export class Given<State> {
       | { kind: "event"; envelope: Envelope }
       | { kind: "begun"; plan: Extract<DomainEntry, { kind: "begun" }>["plan"] }
       | { kind: "obligation_failed"; id: string; reason: string }
+      | { kind: "token_issued"; body: TokenIssue }
     ),
   ): DomainEntry {
     const seq = this.log.length + 1;

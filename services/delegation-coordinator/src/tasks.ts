@@ -128,7 +128,7 @@ export function replaceDeadline(
   if (timer) state.timers.add(timer);
 }
 
-/** Takes out a task that was offered only, and has no live child. No plan is over it. */
+/** Takes out a task that was offered only and never had a child. No plan is over it. */
 export function removeTask(state: TaskState, task: Task): void {
   replaceDeadline(state, task, undefined);
   unlinkLive(task);

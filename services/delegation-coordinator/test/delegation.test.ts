@@ -126,6 +126,19 @@ test("the rejection of a task that was never submitted leaves nothing behind", (
   scenario.given(ev("completed", "p", { by: "agent:probe" }));
 });
 
+test("a task that has had children stays the delegator's when its delegate gives it back", () => {
+  const scenario = accepted().given(
+    ev("started", "c", { by: "agent:worker" }),
+    ev("submitted", "g", { by: "agent:worker", parent: "c" }),
+    ev("cancelled", "g", { by: "agent:worker" }),
+    del("rejected"),
+  );
+  scenario.when(ev("completed", "p", { by: "agent:probe" })).rejected("task_error");
+  scenario.when(ev("progress", "c", { by: "agent:worker" })).rejected("unauthorized");
+  scenario.given(ev("cancelled", "c", { by: "agent:planner" }));
+  scenario.given(ev("completed", "p", { by: "agent:probe" }));
+});
+
 test("the rejection of a submitted task leaves it with whose it was", () => {
   const scenario = parented().given(
     ...running("c", { by: "agent:planner", parent: "p" }),

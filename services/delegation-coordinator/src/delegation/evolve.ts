@@ -130,7 +130,8 @@ function rejectOffer(
   if (delegation.hasTaken && task.owner === delegation.delegatedTo) leave(state, delegation, task);
   if (task.owner === undefined) {
     task.target = delegation.targetBefore;
-    if (!task.isSubmitted && task.liveCount === 0) removeTask(state, task);
+    // One that has had children is the delegator's to offer again or to end.
+    if (!task.isSubmitted && task.childCount === 0) removeTask(state, task);
   }
   // A task that goes on with somebody whom only the delegation put there still is its owner's.
   if (task.owner === undefined || task.owner === delegation.owner) delegation.task = undefined;

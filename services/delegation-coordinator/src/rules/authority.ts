@@ -26,6 +26,11 @@ function mayEnd(task: Task, source: string): boolean {
     : task.owner === source;
 }
 
+/** Work on a task that nobody took is an illegal transition, which says more; one given back rests. */
+function mayWork({ owner, state }: Task, source: string): boolean {
+  return owner === undefined ? state === "submitted" || state === "accepted" : owner === source;
+}
+
 /** Undefined when the sender may send this task event; else `unauthorized` naming who may. */
 export function authorityRefusal(
   task: Task,
@@ -43,10 +48,7 @@ export function authorityRefusal(
     case "task.timed_out":
       return mayEnd(task, source) ? undefined : stranger(task, type, source);
     default:
-      // Work on a task that nobody owns is an illegal transition, which says more.
-      return task.owner === undefined || task.owner === source
-        ? undefined
-        : stranger(task, type, source);
+      return mayWork(task, source) ? undefined : stranger(task, type, source);
   }
 }
 
