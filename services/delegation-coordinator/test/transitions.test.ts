@@ -110,7 +110,7 @@ test("the payload names the task when the envelope does not", () => {
 test("other families are facts, heartbeats leave no entry", () => {
   const scenario = world();
   scenario.when({ ...ev("submitted", "task_1"), type: "tool.call.started" }).accepted();
-  scenario.when({ ...ev("submitted", "task_1"), type: "delegation.rejected" }).accepted();
+  scenario.when({ ...ev("submitted", "task_1"), type: "environment.observed" }).accepted();
   scenario.when({ ...ev("submitted", "task_1"), type: "session.heartbeat" }).ignored();
   assert.equal(scenario.log.length, 2);
   assert.equal(stateOf(scenario, "task_1"), undefined);
