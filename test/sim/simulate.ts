@@ -72,6 +72,7 @@ class World {
           server: this.#server,
           clock: this.#clock,
           random: ofReplicas,
+          onLease: (replica) => this.#chaos.onLease(replica),
           onAppend: (replica, subject) => {
             this.#readLog();
             this.#chaos.onAppend(replica, subject);

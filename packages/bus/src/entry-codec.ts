@@ -21,6 +21,14 @@ export function encodeCause(cause: Cause): string {
   return "in" in cause ? `in:${cause.in}` : `owed:${cause.owed}`;
 }
 
+/** JSON without a byte that a header line could misread. */
+function toAscii(json: string): string {
+  return json.replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 function decodeCause(text: string): Cause | undefined {
   if (text.startsWith("in:")) {
     const seq = toNumber(text.slice(3));
@@ -50,7 +58,7 @@ function decodeSeen(text: string): EntryFrame["seen"] | undefined {
 
 /** The frame as headers. */
 export function encodeFrame(
-  frame: Pick<EntryFrame, "cause" | "at" | "epoch" | "seen" | "digest">,
+  frame: Pick<EntryFrame, "cause" | "at" | "epoch" | "seen" | "digest" | "verdict">,
 ): Record<string, string> {
   const headers: Record<string, string> = {
     [HEADER.cause]: encodeCause(frame.cause),
@@ -60,6 +68,7 @@ export function encodeFrame(
   const seen = encodeSeen(frame.seen);
   if (seen !== "") headers[HEADER.seen] = seen;
   if (frame.digest !== undefined) headers[HEADER.digest] = frame.digest;
+  if (frame.verdict !== undefined) headers[HEADER.verdict] = toAscii(JSON.stringify(frame.verdict));
   return headers;
 }
 
@@ -89,6 +98,7 @@ export function decodeEntry(message: StoredMessage): LogEntry | undefined {
     return undefined;
   }
   const digest = message.header(HEADER.digest);
+  const verdict = message.header(HEADER.verdict);
   const frame: EntryFrame = {
     seq: message.seq,
     tenant: head.tenant,
@@ -97,6 +107,7 @@ export function decodeEntry(message: StoredMessage): LogEntry | undefined {
     epoch,
     seen,
     ...(digest === "" ? {} : { digest }),
+    ...(verdict === "" ? {} : { verdict: JSON.parse(verdict) as JsonObject }),
   };
   const body: unknown = JSON.parse(new TextDecoder().decode(message.data));
   return withBody(frame, head.kind, body);

@@ -5,6 +5,7 @@ export const HEADER = {
   epoch: "Hv-Epoch",
   seen: "Hv-Seen",
   digest: "Hv-Digest",
+  verdict: "Hv-Verdict",
   replyTo: "Hv-Reply-To",
   traceparent: "traceparent",
 } as const;

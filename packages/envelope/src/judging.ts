@@ -31,6 +31,8 @@ export interface EntryFrame {
    * (header `Hv-Digest`): refusals that occupy their id, plans, envelopes with fields filled in.
    */
   digest?: string;
+  /** Further fields of the verdict, so that a repeated envelope gets the same one (header `Hv-Verdict`). */
+  verdict?: JsonObject;
 }
 
 /** An accepted, derived or refusing event: everything observers see. */

@@ -200,7 +200,11 @@ class RunningHost<State> implements Host {
     while (!this.#isClosing) {
       await this.#retrying(() => this.#follow());
       if (this.#isClosing) break;
-      const isIntact = await this.#lead();
+      const isIntact = await this.#lead().catch((error: unknown) => {
+        // A bus that falls silent at the take-over ends the attempt, not the service.
+        if (toHarmovelaError(error).category !== "dependency") throw error;
+        return false;
+      });
       if (!isIntact) this.#startOver();
     }
     this.#role = "stopped";

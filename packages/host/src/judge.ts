@@ -107,15 +107,24 @@ function settle<State>(
       at: now,
       traceparent,
       ...(isAsSent ? { bytes: message.data } : { digest: digestOf(envelope) }),
+      ...(decision.verdict === undefined ? {} : { verdict: decision.verdict }),
     });
     counters.add("accepted");
     acknowledge(context, message, now, checked, writer.last, decision.verdict ?? {});
   } else if ("begin" in decision) {
     const digest = digestOf(envelope);
-    writer.control({ kind: "begun", plan: decision.begin, tenant, cause, at: now, digest });
+    const verdict = { pending: true, ...decision.verdict };
+    writer.control({
+      kind: "begun",
+      plan: decision.begin,
+      tenant,
+      cause,
+      at: now,
+      digest,
+      verdict,
+    });
     counters.add("begun");
-    const more = { pending: true, ...decision.verdict };
-    acknowledge(context, message, now, checked, writer.last, more);
+    acknowledge(context, message, now, checked, writer.last, verdict);
   } else if ("reject" in decision) {
     const refused: Refused = {
       kind: "refused",
@@ -209,13 +218,7 @@ function answerDuplicate<State>(
     sendVerdict(context.verdicts, message, checked, context.writer.last, () => recorded);
     return;
   }
-  const more: JsonObject = { duplicate: true };
-  if (entry.kind === "begun") more.pending = true;
-  if (entry.kind === "event" && envelope.task_id === undefined) {
-    const filled = entry.envelope.task_id;
-    if (filled !== undefined) more.task_id = filled;
-  }
-  acknowledge(context, message, now, checked, entry.seq, more);
+  acknowledge(context, message, now, checked, entry.seq, { duplicate: true, ...entry.verdict });
 }
 
 function toRefused(checked: Valid): Refused {

@@ -23,6 +23,7 @@ import {
 import {
   type Cause,
   type Domain,
+  type EntryFrame,
   type Envelope,
   type EventEntry,
   type HostEntry,
@@ -66,14 +67,19 @@ interface InFlight {
   data: Uint8Array;
 }
 
-export interface EventDraft {
+/** What a draft says of its frame; the writer knows the rest. */
+interface Framing {
+  cause: Cause;
+  at: Instant;
+  digest?: string;
+  verdict?: JsonObject;
+}
+
+export interface EventDraft extends Framing {
   tenant: string;
   envelope: Envelope;
   /** The bytes as they arrived, when the envelope is logged as it was sent. */
   bytes?: Uint8Array;
-  cause: Cause;
-  at: Instant;
-  digest?: string;
   traceparent?: string;
 }
 
@@ -175,10 +181,8 @@ export class LogWriter<State> {
   }
 
   /** Writes a control entry; observers do not see it. */
-  control(
-    draft: ControlDraft & { tenant?: string; cause: Cause; at: Instant; digest?: string },
-  ): LogEntry {
-    const { tenant = NO_TENANT, cause: _cause, at: _at, digest: _digest, ...body } = draft;
+  control(draft: ControlDraft & Framing & { tenant?: string }): LogEntry {
+    const { tenant = NO_TENANT, cause: _c, at: _a, digest: _d, verdict: _v, ...body } = draft;
     const seq = this.#appender.last + 1;
     if (body.kind === "epoch") {
       this.#epoch = seq;
@@ -193,15 +197,13 @@ export class LogWriter<State> {
     return entry;
   }
 
-  #frame(
-    draft: { cause: Cause; at: Instant; digest?: string },
-    seq: number,
-    tenant: string,
-  ): Omit<EventEntry, "kind" | "envelope"> {
-    const { cause, at, digest } = draft;
+  #frame(draft: Framing, seq: number, tenant: string): Omit<EventEntry, "kind" | "envelope"> {
+    const { cause, at, digest, verdict } = draft;
     const seen = { ...this.#options.fold.seen };
-    const frame = { seq, tenant, cause, at, epoch: this.#epoch, seen };
-    return digest === undefined ? frame : { ...frame, digest };
+    const frame: EntryFrame = { seq, tenant, cause, at, epoch: this.#epoch, seen };
+    if (digest !== undefined) frame.digest = digest;
+    if (verdict !== undefined) frame.verdict = verdict;
+    return frame;
   }
 
   /** W1, W2. */
