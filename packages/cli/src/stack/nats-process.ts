@@ -39,7 +39,7 @@ const STOP_MS_MAX = 10_000;
 const LOG_CHARS_MAX = 16_384;
 const LOOPBACK = "127.0.0.1";
 
-/** N1. $0: nats-server, $1: its configuration, $2: where its process id goes. */
+/** N1. $0: nats-server, $1: its configuration, $2: where its process id goes, $3: what goes with it. */
 const KEEPER = `
 exec 3<&0
 "$0" -c "$1" </dev/null 3<&- &
@@ -48,7 +48,7 @@ echo $server > "$2"
 { cat <&3 >/dev/null 2>&1; kill -TERM $server 2>/dev/null; } >/dev/null 2>&1 &
 wait $server
 code=$?
-rm -f "$2"
+rm -rf "$2" "$3"
 exit $code
 `;
 
@@ -65,27 +65,24 @@ export async function startNatsProcess(options: NatsProcessOptions = {}): Promis
   if (options.port !== undefined && !(await isFree(host, options.port))) {
     throw portTaken(host, options.port);
   }
-  const folder = mkdtempSync(join(tmpdir(), "harmovela-"));
-  const storeDir = options.storeDir ?? join(folder, "store");
-  try {
-    await waitForStore(storeDir);
-    for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1; ; attempt++) {
+    const folder = mkdtempSync(join(tmpdir(), "harmovela-"));
+    const storeDir = options.storeDir ?? join(folder, "store");
+    let server: OwnedServer | undefined;
+    try {
+      await waitForStore(storeDir);
       const port = options.port ?? (await freePort(host));
-      const server = new OwnedServer({ binary, folder, storeDir, host, port });
-      try {
-        await server.start();
-        return server;
-      } catch (error) {
-        await server.stop();
-        // Between finding a free port and listening on it somebody else may have taken it.
-        const isClash = server.log.includes("address already in use");
-        if (isClash && options.port !== undefined) throw portTaken(host, port);
-        if (!isClash || attempt >= START_ATTEMPTS_MAX) throw error;
-      }
+      server = new OwnedServer({ binary, folder, storeDir, host, port });
+      await server.start();
+      return server;
+    } catch (error) {
+      await server?.stop();
+      rmSync(folder, { recursive: true, force: true });
+      // Between finding a free port and listening on it somebody else may have taken it.
+      const isClash = server?.log.includes("address already in use") === true;
+      if (isClash && options.port !== undefined) throw portTaken(host, options.port);
+      if (!isClash || attempt >= START_ATTEMPTS_MAX) throw error;
     }
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
-    throw error;
   }
 }
 
@@ -155,7 +152,7 @@ class OwnedServer implements NatsProcess {
       file,
       `host: ${JSON.stringify(host)}\nport: ${port}\njetstream { store_dir: ${JSON.stringify(storeDir)} }\n`,
     );
-    const child = spawn("/bin/sh", ["-c", KEEPER, binary, file, lockFileOf(storeDir)], {
+    const child = spawn("/bin/sh", ["-c", KEEPER, binary, file, lockFileOf(storeDir), folder], {
       stdio: ["pipe", "pipe", "pipe"],
       detached: true,
     });
