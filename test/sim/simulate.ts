@@ -17,7 +17,6 @@ import { View } from "./view.ts";
 const T0 = Date.UTC(2026, 10, 30, 10);
 /** Simulated time within which everything must have come to rest after the last fault. */
 const REST_MS_MAX = 600_000;
-const LAST_WORD_EVERY_MS = 20_000;
 const READ_CHANCE = 0.2;
 const READ_MS = 8_000;
 const LOOK_EVERY_MS = 250;
@@ -115,7 +114,7 @@ class World {
     this.#speak();
     await this.#until(REST_MS_MAX, () => this.#crowd.sent.length >= this.#size);
     this.#chaos.heal();
-    this.#speakOnce();
+    // A displaced leader that has nothing to write must find out by itself.
     await this.#until(REST_MS_MAX, () => this.#isAtRest());
     assertAtRest({
       oracle: this.#oracle,
@@ -132,14 +131,6 @@ class World {
     for (const draft of this.#traffic.next()) this.#crowd.send(draft);
     if (this.#crowd.sent.length >= this.#size) return;
     this.#clock.after(this.#script.whole(0, this.#script.pick([5, 50, 600])), () => this.#speak());
-  }
-
-  /** A leader that was displaced while it had nothing to write finds out by its next append. */
-  #speakOnce(): void {
-    this.#crowd.send(this.#traffic.fact());
-    this.#clock.after(LAST_WORD_EVERY_MS, () => {
-      if (!this.#isAtRest()) this.#speakOnce();
-    });
   }
 
   /** Turns of the world until something is so; looked at now and then. */

@@ -58,12 +58,13 @@ function decodeSeen(text: string): EntryFrame["seen"] | undefined {
 
 /** The frame as headers. */
 export function encodeFrame(
-  frame: Pick<EntryFrame, "cause" | "at" | "epoch" | "seen" | "digest" | "verdict">,
+  frame: Pick<EntryFrame, "cause" | "at" | "epoch" | "prev" | "seen" | "digest" | "verdict">,
 ): Record<string, string> {
   const headers: Record<string, string> = {
     [HEADER.cause]: encodeCause(frame.cause),
     [HEADER.at]: String(frame.at),
     [HEADER.epoch]: String(frame.epoch),
+    [HEADER.prev]: String(frame.prev),
   };
   const seen = encodeSeen(frame.seen);
   if (seen !== "") headers[HEADER.seen] = seen;
@@ -91,12 +92,12 @@ export function decodeEntry(message: StoredMessage): LogEntry | undefined {
   const head = kindOf(message.subject);
   if (head === undefined) return undefined;
   const epoch = toNumber(message.header(HEADER.epoch));
+  const prev = toNumber(message.header(HEADER.prev));
   const at = toNumber(message.header(HEADER.at));
   const cause = decodeCause(message.header(HEADER.cause));
   const seen = decodeSeen(message.header(HEADER.seen));
-  if (epoch === undefined || at === undefined || cause === undefined || seen === undefined) {
-    return undefined;
-  }
+  if (epoch === undefined || prev === undefined || at === undefined) return undefined;
+  if (cause === undefined || seen === undefined) return undefined;
   const digest = message.header(HEADER.digest);
   const verdict = message.header(HEADER.verdict);
   const frame: EntryFrame = {
@@ -105,6 +106,7 @@ export function decodeEntry(message: StoredMessage): LogEntry | undefined {
     cause,
     at,
     epoch,
+    prev,
     seen,
     ...(digest === "" ? {} : { digest }),
     ...(verdict === "" ? {} : { verdict: JSON.parse(verdict) as JsonObject }),

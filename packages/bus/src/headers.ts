@@ -3,6 +3,7 @@ export const HEADER = {
   cause: "Hv-Cause",
   at: "Hv-At",
   epoch: "Hv-Epoch",
+  prev: "Hv-Prev",
   seen: "Hv-Seen",
   digest: "Hv-Digest",
   verdict: "Hv-Verdict",

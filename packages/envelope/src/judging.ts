@@ -24,6 +24,8 @@ export interface EntryFrame {
   at: Instant;
   /** The leadership under which it was written (header `Hv-Epoch`). */
   epoch: number;
+  /** Position of the entry that its writer had written or folded before it, 0 for none (header `Hv-Prev`). */
+  prev: number;
   /** Position up to which each observed log had been folded (header `Hv-Seen`). */
   seen: Readonly<Partial<Record<Domain, number>>>;
   /**

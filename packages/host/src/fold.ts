@@ -3,7 +3,10 @@
  * it in log order and get the same state.
  *
  * F1 An entry is applied once and in order.
- * F2 An entry without the current epoch is foreign: skipped and counted, it changes nothing.
+ * F2 An entry without the current epoch, or that does not follow the entry folded last, is foreign:
+ *    skipped and counted, it changes nothing. So a stale append that a replicated stream stored, or one
+ *    of ours whose predecessor was lost, means nothing to anybody.
+ *    A hole in the log is no foreign entry: it stops the service.
  * F3 Observed logs are applied exactly up to the positions that the entry says (`Hv-Seen`).
  */
 import { decodeEntry, type StoredMessage } from "@harmovela/bus";
@@ -53,18 +56,19 @@ export class Fold<State> {
     return (this.#sequences.get(tenant) ?? 0) + 1;
   }
 
-  /** F2: whether the entry was written under the leadership in force. */
+  /** F2: whether the entry was written under the leadership in force, right after what is folded. */
   isOurs(entry: LogEntry): boolean {
+    if (entry.prev !== this.seq) return false;
     return entry.kind === "epoch"
       ? entry.epoch === entry.seq
       : this.epoch > 0 && entry.epoch === this.epoch;
   }
 
-  /**
-   * Reads a stored message: applies it, or counts it as foreign. `observe` is called first with
-   * the positions that the entry had seen (F3).
-   */
+  /** Reads the next stored message: applies it, or counts it as foreign. Throws at a hole in the log. */
   read(message: StoredMessage): LogEntry | undefined {
+    if (message.seq !== this.position + 1) {
+      throw new Error(`the log goes from ${this.position} to ${message.seq}`);
+    }
     const entry = decodeEntry(message);
     this.position = message.seq;
     if (entry === undefined || !this.isOurs(entry)) {

@@ -11,6 +11,7 @@ import {
   type Reader,
   type StreamState,
 } from "@harmovela/bus";
+import type { Domain } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { Alarms } from "./alarms.ts";
 import { Answerer } from "./answerer.ts";
@@ -43,6 +44,8 @@ export interface HostStatus {
   /** As leader: what arrived is judged and stored, and nothing is due now. */
   isSettled: boolean;
   epoch: number;
+  /** Folded positions of the observed logs. */
+  seen: Partial<Record<Domain, number>>;
   foreign: number;
   counters: Record<string, number>;
   alarms: { alarm: string; count: number }[];
@@ -173,6 +176,7 @@ class RunningHost<State> implements Host {
       intake: Math.max(term?.judged ?? 0, this.#fold.intake),
       isSettled: term?.isSettled ?? false,
       epoch: this.#fold.epoch,
+      seen: { ...this.#fold.seen },
       foreign: this.#fold.foreign,
       counters: this.#counters.all(),
       alarms: this.#alarms.all(),

@@ -200,7 +200,8 @@ export class LogWriter<State> {
   #frame(draft: Framing, seq: number, tenant: string): Omit<EventEntry, "kind" | "envelope"> {
     const { cause, at, digest, verdict } = draft;
     const seen = { ...this.#options.fold.seen };
-    const frame: EntryFrame = { seq, tenant, cause, at, epoch: this.#epoch, seen };
+    const prev = this.#options.fold.seq;
+    const frame: EntryFrame = { seq, tenant, cause, at, epoch: this.#epoch, prev, seen };
     if (digest !== undefined) frame.digest = digest;
     if (verdict !== undefined) frame.verdict = verdict;
     return frame;

@@ -23,6 +23,7 @@ export class ObservedLog<State> {
   /** The domain's intake is settled up to here. */
   intake = 0;
   #epoch = 0;
+  #prev = 0;
   #ahead: StoredMessage[] = [];
   #onArrival: (() => void) | undefined;
 
@@ -84,9 +85,13 @@ export class ObservedLog<State> {
     }
   }
 
+  /** The same rule as the fold's own (F2). */
   #isOurs(entry: LogEntry): boolean {
+    if (entry.prev !== this.#prev) return false;
     if (entry.kind === "epoch" && entry.epoch === entry.seq) this.#epoch = entry.epoch;
-    return entry.epoch === this.#epoch && this.#epoch > 0;
+    if (entry.epoch !== this.#epoch || this.#epoch === 0) return false;
+    this.#prev = entry.seq;
+    return true;
   }
 
   #arrival(ms: number): Promise<void> {

@@ -6,6 +6,7 @@
  * T2 A timer due while the intake is silent is written only after the intake was seen to hold
  *    nothing that was stored before.
  * T3 One turn: due timers, at most 64 steps of plans, at most 256 messages (section 2, fairness).
+ * T4 A leader that was displaced notices within a third of the lease even when it has nothing to write.
  */
 import {
   type AppendFailure,
@@ -81,6 +82,7 @@ export class Term<State> {
   /** Last intake position that was judged, logged or not. */
   #judged = 0;
   #unloggedSince: number | undefined;
+  #lookedAt = 0;
   #refusedAt = 0;
   #isTurning = false;
   #isScheduled = false;
@@ -169,6 +171,7 @@ export class Term<State> {
       this.#waiting.length === 0 &&
       this.#reader?.buffered === 0 &&
       this.#writer.isIdle &&
+      this.#requests.requests.size === 0 &&
       (owed === undefined || "wakeAt" in owed)
     );
   }
@@ -191,8 +194,15 @@ export class Term<State> {
     });
     await Promise.race([acked, this.#ended]);
     if (this.#state !== "opening") return false;
-    const entry = await options.writer.read(logStream(options.domain), this.#writer.last);
-    if (entry !== undefined) this.#time.observe(entry.time);
+    try {
+      const entry = await options.writer.read(logStream(options.domain), this.#writer.last);
+      if (entry !== undefined) this.#time.observe(entry.time);
+    } catch (error) {
+      options.logger.warn({ err: error }, "the bus fell silent at the take-over");
+      this.#finish({ reason: "lease_lost", isFoldIntact: this.#writer.isIdle });
+      return false;
+    }
+    this.#lookedAt = options.clock.monotonic();
     this.#judged = fold.intake;
     this.#reader = options.writer.openReader(intakeStream(options.domain), {
       after: fold.intake,
@@ -238,8 +248,9 @@ export class Term<State> {
     this.#guardEvolve(undefined, () => this.#obligations.workOffSteps(STEPS_PER_TURN));
     if (this.#state !== "open") return;
     await this.#judgeBatch();
-    if (this.#state !== "open" || this.#writer.room < 4) return;
-    this.#keepPosition();
+    if (this.#state !== "open") return;
+    if (this.#writer.room >= 4) this.#keepPosition();
+    await this.#noticeDisplacement();
   }
 
   /** T2. */
@@ -359,6 +370,24 @@ export class Term<State> {
     );
   }
 
+  /** T4: appends find out by themselves; a leader with nothing to write looks now and then. */
+  async #noticeDisplacement(): Promise<void> {
+    const { options } = this.#context;
+    const now = options.clock.monotonic();
+    if (!this.#writer.isIdle) this.#lookedAt = now;
+    if (now - this.#lookedAt < this.#lookEveryMs) return;
+    this.#lookedAt = now;
+    const stored = await options.writer.streamState(logStream(options.domain));
+    if (this.#state !== "open" || !this.#writer.isIdle) return;
+    if (stored === undefined || stored.lastSeq > this.#writer.acked) {
+      this.#finish({ reason: "displaced", isFoldIntact: false });
+    }
+  }
+
+  get #lookEveryMs(): number {
+    return this.#context.options.leaseTtlMs / 3;
+  }
+
   /** A restart must not have to judge too much again (section 6). */
   #keepPosition(): void {
     const { fold, options } = this.#context;
@@ -404,7 +433,7 @@ export class Term<State> {
       this.wake();
       return;
     }
-    const waits = [WAIT_MS_MAX];
+    const waits = [WAIT_MS_MAX, this.#lookEveryMs];
     if (this.#obligations.pauseMs > 0) waits.push(this.#obligations.pauseMs);
     if (this.#rate.uncounted > 0) waits.push(REFUSED_ENTRY_EVERY_MS);
     if (this.#unloggedSince !== undefined) waits.push(UNLOGGED_MS_MAX);

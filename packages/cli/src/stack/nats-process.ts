@@ -11,7 +11,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findNatsServer } from "@harmovela/bus";
-import { HarmovelaError } from "@harmovela/failure";
+import { CommandFailure } from "../command-failure.ts";
 import { lockFileOf, waitForStore } from "./store-lock.ts";
 
 export interface NatsProcessOptions {
@@ -56,8 +56,7 @@ exit $code
 export async function startNatsProcess(options: NatsProcessOptions = {}): Promise<NatsProcess> {
   const binary = findNatsServer();
   if (binary === undefined) {
-    throw new HarmovelaError(
-      "connection_error",
+    throw new CommandFailure(
       "no nats-server on this machine: put one on PATH, name it in HARMOVELA_NATS_SERVER, or use --server URL",
     );
   }
@@ -86,9 +85,8 @@ export async function startNatsProcess(options: NatsProcessOptions = {}): Promis
   }
 }
 
-function portTaken(host: string, port: number): HarmovelaError {
-  return new HarmovelaError(
-    "connection_error",
+function portTaken(host: string, port: number): CommandFailure {
+  return new CommandFailure(
     `port ${port} of ${host} is in use: a stack may be running there already; use it with --server nats://${host}:${port}, or take another --port`,
   );
 }
@@ -110,7 +108,7 @@ async function isFree(host: string, port: number): Promise<boolean> {
 
 async function freePort(host: string): Promise<number> {
   const port = await listen(host, 0);
-  if (port === undefined) throw new HarmovelaError("connection_error", `no free port on ${host}`);
+  if (port === undefined) throw new CommandFailure(`no free port on ${host}`);
   return port;
 }
 
@@ -192,11 +190,11 @@ class OwnedServer implements NatsProcess {
     return new Promise((resolve, reject) => {
       const fail = (what: string): void => {
         clearTimeout(timer);
-        reject(new HarmovelaError("connection_error", `${what}: ${lastLineOf(this.#log)}`));
+        reject(new CommandFailure(`${this.#place.binary}: ${what}: ${lastLineOf(this.#log)}`));
       };
-      const timer = setTimeout(() => fail("nats-server is not ready in time"), READY_MS_MAX);
-      child.once("exit", () => fail("nats-server has ended"));
-      child.once("error", () => fail("nats-server cannot be started"));
+      const timer = setTimeout(() => fail("not ready in time"), READY_MS_MAX);
+      child.once("exit", () => fail("it has ended"));
+      child.once("error", () => fail("it cannot be started"));
       const keep = (chunk: Buffer): void => {
         this.#log = `${this.#log}${chunk}`.slice(-LOG_CHARS_MAX);
         if (!this.#log.includes("Server is ready")) return;
