@@ -84,11 +84,20 @@ function kindOf(subject: string): { tenant: string; kind: string } | undefined {
   return { tenant, kind: area === "log" ? "event" : kind };
 }
 
+/** A stored message whose headers have the form of an entry; its body is not looked at yet. */
+export interface FramedMessage {
+  frame: EntryFrame;
+  /** "event", or the kind of control entry that the subject names. */
+  kind: string;
+  /** The whole entry; undefined when the subject names no kind there is. Throws when the body cannot be read. */
+  entry(): LogEntry | undefined;
+}
+
 /**
- * The entry in a stored message; undefined when the message does not have the form of an entry
- * (then nobody with the right to lead wrote it). A body that cannot be read throws.
+ * The frame of a stored message; undefined when it does not have the form of an entry: then nobody
+ * with the right to lead wrote it, and nothing else of it is worth believing.
  */
-export function decodeEntry(message: StoredMessage): LogEntry | undefined {
+export function decodeFrame(message: StoredMessage): FramedMessage | undefined {
   const head = kindOf(message.subject);
   if (head === undefined) return undefined;
   const epoch = toNumber(message.header(HEADER.epoch));
@@ -98,21 +107,24 @@ export function decodeEntry(message: StoredMessage): LogEntry | undefined {
   const seen = decodeSeen(message.header(HEADER.seen));
   if (epoch === undefined || prev === undefined || at === undefined) return undefined;
   if (cause === undefined || seen === undefined) return undefined;
-  const digest = message.header(HEADER.digest);
-  const verdict = message.header(HEADER.verdict);
-  const frame: EntryFrame = {
-    seq: message.seq,
-    tenant: head.tenant,
-    cause,
-    at,
-    epoch,
-    prev,
-    seen,
-    ...(digest === "" ? {} : { digest }),
-    ...(verdict === "" ? {} : { verdict: JSON.parse(verdict) as JsonObject }),
+  const frame: EntryFrame = { seq: message.seq, tenant: head.tenant, cause, at, epoch, prev, seen };
+  const { kind } = head;
+  return {
+    frame,
+    kind,
+    entry: () => {
+      const digest = message.header(HEADER.digest);
+      const verdict = message.header(HEADER.verdict);
+      if (digest !== "") frame.digest = digest;
+      if (verdict !== "") frame.verdict = JSON.parse(verdict) as JsonObject;
+      return withBody(frame, kind, JSON.parse(new TextDecoder().decode(message.data)));
+    },
   };
-  const body: unknown = JSON.parse(new TextDecoder().decode(message.data));
-  return withBody(frame, head.kind, body);
+}
+
+/** The entry in a stored message; undefined when it has no form of one. A body that cannot be read throws. */
+export function decodeEntry(message: StoredMessage): LogEntry | undefined {
+  return decodeFrame(message)?.entry();
 }
 
 function withBody(frame: EntryFrame, kind: string, body: unknown): LogEntry | undefined {

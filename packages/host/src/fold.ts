@@ -9,7 +9,7 @@
  *    A hole in the log is no foreign entry: it stops the service.
  * F3 Observed logs are applied exactly up to the positions that the entry says (`Hv-Seen`).
  */
-import { decodeEntry, type StoredMessage } from "@harmovela/bus";
+import { decodeFrame, type FramedMessage, type StoredMessage } from "@harmovela/bus";
 import type { Decider, Domain, Envelope, Instant, LogEntry } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import { OutcomeMemory } from "./outcomes.ts";
@@ -57,26 +57,29 @@ export class Fold<State> {
   }
 
   /** F2: whether the entry was written under the leadership in force, right after what is folded. */
-  isOurs(entry: LogEntry): boolean {
-    if (entry.prev !== this.seq) return false;
-    return entry.kind === "epoch"
-      ? entry.epoch === entry.seq
-      : this.epoch > 0 && entry.epoch === this.epoch;
+  isOurs({ frame, kind }: FramedMessage): boolean {
+    if (frame.prev !== this.seq) return false;
+    return kind === "epoch"
+      ? frame.epoch === frame.seq
+      : this.epoch > 0 && frame.epoch === this.epoch;
   }
 
-  /** Reads the next stored message: applies it, or counts it as foreign. Throws at a hole in the log. */
-  read(message: StoredMessage): LogEntry | undefined {
+  /** The next stored message, when it is an entry of ours; undefined when it is foreign. Throws at a hole. */
+  look(message: StoredMessage): FramedMessage | undefined {
     if (message.seq !== this.position + 1) {
       throw new Error(`the log goes from ${this.position} to ${message.seq}`);
     }
-    const entry = decodeEntry(message);
-    this.position = message.seq;
-    if (entry === undefined || !this.isOurs(entry)) {
+    const framed = decodeFrame(message);
+    return framed !== undefined && this.isOurs(framed) ? framed : undefined;
+  }
+
+  /** Reads the next stored message: applies it, or counts it as foreign. */
+  read(message: StoredMessage): void {
+    const entry = this.look(message)?.entry();
+    if (entry === undefined) {
       this.foreign += 1;
-      return undefined;
-    }
-    this.apply(entry);
-    return entry;
+      this.position = message.seq;
+    } else this.apply(entry);
   }
 
   /** F1. Throws what the decider's `evolve` throws. */

@@ -39,6 +39,8 @@ import type { Fold } from "./fold.ts";
 export const IN_FLIGHT_MAX = 1_024;
 /** The stored form of one entry; an accepted envelope of 512 KiB with its stamps fits. */
 const ENTRY_BYTES_MAX = 600_000;
+/** What a plan's last event may gain by its stamps when it is logged in the end. */
+const STAMPS_BYTES_MAX = 1_024;
 
 /** The fold refused an entry that is not stored: the state is spoilt, the log is not. */
 export class EvolveError extends Error {
@@ -107,6 +109,7 @@ export class LogWriter<State> {
   #appender: Appender;
   #inFlight: InFlight[] = [];
   #acked: number;
+  #isClosed = false;
   /** Leadership under which entries are written; set by the `epoch` entry. */
   #epoch = 0;
 
@@ -189,11 +192,12 @@ export class LogWriter<State> {
       body.body = { ...body.body, epoch: seq };
     }
     const entry: LogEntry = { ...this.#frame(draft, seq, tenant), ...body };
-    this.#write(
-      entry,
-      controlSubject(tenant === NO_TENANT ? undefined : tenant, this.#options.domain, entry.kind),
-      encodeControlBody(entry as Exclude<LogEntry, { kind: "event" }>),
-    );
+    const data = encodeControlBody(entry as Exclude<LogEntry, { kind: "event" }>);
+    if (entry.kind === "begun" && data.length > ENTRY_BYTES_MAX - STAMPS_BYTES_MAX) {
+      throw new UnappendableError("the plan's last event would not fit");
+    }
+    const owner = tenant === NO_TENANT ? undefined : tenant;
+    this.#write(entry, controlSubject(owner, this.#options.domain, entry.kind), data);
     return entry;
   }
 
@@ -230,6 +234,7 @@ export class LogWriter<State> {
   async reconcile(): Promise<boolean> {
     const { bus, stream } = this.#options;
     await this.#appender.close();
+    if (this.#isClosed) return false;
     const pending = [...this.#inFlight];
     let last = this.#acked;
     for (const written of pending) {
@@ -239,6 +244,7 @@ export class LogWriter<State> {
       last = written.entry.seq;
     }
     const state = await bus.streamState(stream);
+    if (this.#isClosed) return false;
     if (state === undefined || state.lastSeq < last) {
       throw new HarmovelaError("internal_error", `${stream} is shorter than what it acknowledged`);
     }
@@ -254,7 +260,9 @@ export class LogWriter<State> {
     return true;
   }
 
+  /** Nothing is written after it, also not by a `reconcile` under way. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#appender.close();
   }
 }

@@ -2,12 +2,13 @@
 import {
   type Bus,
   type Clock,
-  decodeEntry,
+  decodeFrame,
+  type FramedMessage,
   logStream,
   type Reader,
   type StoredMessage,
 } from "@harmovela/bus";
-import type { Domain, LogEntry } from "@harmovela/envelope";
+import type { Domain } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import type { Fold } from "./fold.ts";
 
@@ -76,21 +77,23 @@ export class ObservedLog<State> {
       const next = this.#ahead[0];
       if (next === undefined || next.seq > upTo) return;
       this.#ahead.shift();
-      const entry = decodeEntry(next);
-      if (entry !== undefined && this.#isOurs(entry)) {
-        fold.observe(this.domain, entry);
-        if ("in" in entry.cause) this.intake = Math.max(this.intake, entry.cause.in);
+      const framed = decodeFrame(next);
+      if (framed !== undefined && this.#isOurs(framed)) {
+        const entry = framed.entry();
+        if (entry !== undefined) fold.observe(this.domain, entry);
+        const { cause } = framed.frame;
+        if ("in" in cause) this.intake = Math.max(this.intake, cause.in);
       }
       fold.seen[this.domain] = next.seq;
     }
   }
 
   /** The same rule as the fold's own (F2). */
-  #isOurs(entry: LogEntry): boolean {
-    if (entry.prev !== this.#prev) return false;
-    if (entry.kind === "epoch" && entry.epoch === entry.seq) this.#epoch = entry.epoch;
-    if (entry.epoch !== this.#epoch || this.#epoch === 0) return false;
-    this.#prev = entry.seq;
+  #isOurs({ frame, kind }: FramedMessage): boolean {
+    if (frame.prev !== this.#prev) return false;
+    if (kind === "epoch" && frame.epoch === frame.seq) this.#epoch = frame.epoch;
+    if (frame.epoch !== this.#epoch || this.#epoch === 0) return false;
+    this.#prev = frame.seq;
     return true;
   }
 
