@@ -17,6 +17,8 @@ import { View } from "./view.ts";
 const T0 = Date.UTC(2026, 10, 30, 10);
 /** Simulated time within which everything must have come to rest after the last fault. */
 const REST_MS_MAX = 600_000;
+/** The first epoch may be an append of unknown fate: it is asked after for a while. */
+const FIRST_LEADER_MS_MAX = 30_000;
 const READ_CHANCE = 0.2;
 const READ_MS = 8_000;
 const LOOK_EVERY_MS = 250;
@@ -109,7 +111,7 @@ class World {
 
   async live(): Promise<Life> {
     for (const replica of this.#replicas) replica.start();
-    await this.#until(5_000, () => this.#replicas.some((replica) => replica.isLeader));
+    await this.#until(FIRST_LEADER_MS_MAX, () => this.#replicas.some((replica) => replica.isLeader));
     this.#chaos.start();
     this.#speak();
     await this.#until(REST_MS_MAX, () => this.#crowd.sent.length >= this.#size);

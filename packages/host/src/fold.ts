@@ -40,8 +40,7 @@ export class Fold<State> {
   epoch = 0;
   /** Everything of the intake up to here is settled. */
   intake = 0;
-  /** Folded positions of the observed logs. */
-  readonly seen: Partial<Record<Domain, number>> = {};
+  #seen: Readonly<Partial<Record<Domain, number>>> = {};
   foreign = 0;
   /** Body of the newest `epoch` entry. */
   leadership: JsonObject | undefined;
@@ -49,6 +48,16 @@ export class Fold<State> {
   constructor(decider: Decider<State>) {
     this.#decider = decider;
     this.state = decider.initial();
+  }
+
+  /** Folded positions of the observed logs: a value that is replaced, never changed, so entries may hold it. */
+  get seen(): Readonly<Partial<Record<Domain, number>>> {
+    return this.#seen;
+  }
+
+  /** An observed log is folded up to here. */
+  sawUpTo(domain: Domain, seq: number): void {
+    this.#seen = { ...this.#seen, [domain]: seq };
   }
 
   /** The `delivery.sequence` that the tenant's next event gets. */

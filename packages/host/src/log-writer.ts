@@ -176,7 +176,20 @@ export class LogWriter<State> {
             JSON.stringify({ ...envelope, delivery: { ...envelope.delivery, cursor, sequence } }),
           )
         : stampDelivery(draft.bytes, envelope, cursor, sequence);
-    const entry: EventEntry = { ...this.#frame(draft, seq, tenant), kind: "event", envelope };
+    const { cause, at, digest, verdict } = draft;
+    const entry: EventEntry = {
+      kind: "event",
+      seq,
+      tenant,
+      cause,
+      at,
+      epoch: this.#epoch,
+      prev: fold.seq,
+      seen: fold.seen,
+      envelope,
+    };
+    if (digest !== undefined) entry.digest = digest;
+    if (verdict !== undefined) entry.verdict = verdict;
     const { source, target, type } = envelope;
     const subject = logSubject({ tenant, domain, source, target, type });
     this.#write(entry, subject, data, draft.traceparent);
@@ -203,8 +216,7 @@ export class LogWriter<State> {
 
   #frame(draft: Framing, seq: number, tenant: string): Omit<EventEntry, "kind" | "envelope"> {
     const { cause, at, digest, verdict } = draft;
-    const seen = { ...this.#options.fold.seen };
-    const prev = this.#options.fold.seq;
+    const { seq: prev, seen } = this.#options.fold;
     const frame: EntryFrame = { seq, tenant, cause, at, epoch: this.#epoch, prev, seen };
     if (digest !== undefined) frame.digest = digest;
     if (verdict !== undefined) frame.verdict = verdict;

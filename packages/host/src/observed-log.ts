@@ -72,10 +72,12 @@ export class ObservedLog<State> {
   }
 
   #foldArrived(fold: Fold<State>, upTo: number): void {
+    const before = fold.seen[this.domain] ?? 0;
+    let seq = before;
     for (;;) {
       if (this.#ahead.length === 0) this.#ahead = this.#reader.take(1_000);
       const next = this.#ahead[0];
-      if (next === undefined || next.seq > upTo) return;
+      if (next === undefined || next.seq > upTo) break;
       this.#ahead.shift();
       const framed = decodeFrame(next);
       if (framed !== undefined && this.#isOurs(framed)) {
@@ -84,8 +86,9 @@ export class ObservedLog<State> {
         const { cause } = framed.frame;
         if ("in" in cause) this.intake = Math.max(this.intake, cause.in);
       }
-      fold.seen[this.domain] = next.seq;
+      seq = next.seq;
     }
+    if (seq > before) fold.sawUpTo(this.domain, seq);
   }
 
   /** The same rule as the fold's own (F2). */

@@ -207,6 +207,7 @@ export class Term<State> {
       at: fold.at,
     });
     await Promise.race([acked, this.#ended]);
+    await this.#recovered;
     if (this.#state !== "opening") return false;
     try {
       const entry = await options.writer.read(logStream(options.domain), this.#writer.last);
@@ -248,7 +249,7 @@ export class Term<State> {
     this.#isTurning = false;
     if (this.#state !== "open") return;
     if (error instanceof HarmovelaError && error.category === "dependency") {
-      this.#context.alarms.raise(`turn failed: ${error.message}`);
+      this.#context.options.logger.warn({ err: error }, "the bus does not answer");
       this.#wait(RETRY_MS_MAX / 4);
     } else if (!(error instanceof EvolveError)) {
       this.#stop(error);
