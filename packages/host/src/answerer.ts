@@ -143,6 +143,12 @@ export class Answerer<State> {
       return;
     }
     counters.add("reads");
+    if (to.verb === "status") {
+      // Rests on nothing that is not stored, and is needed most when everything else waits.
+      const status = this.#context.status() as unknown as JsonValue;
+      this.#reply(message.reply, prefix, { status });
+      return;
+    }
     if (this.#underWay >= READS_MAX) {
       const busy = new HarmovelaError("internal_error", "too many reads", {
         category: "dependency",
@@ -158,7 +164,6 @@ export class Answerer<State> {
     const fail = (error: unknown): void =>
       end({ error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject });
     this.#answer(to, message.data).then(({ view, answer }) => {
-      if (view === undefined) return end(answer);
       return this.#context.whenStored(
         view,
         () => end(answer),
@@ -170,12 +175,9 @@ export class Answerer<State> {
   async #answer(
     to: { tenant: string; source: string; verb: string },
     data: Uint8Array,
-  ): Promise<{ view?: View<State>; answer: JsonObject }> {
+  ): Promise<{ view: View<State>; answer: JsonObject }> {
     const { options } = this.#context;
     const stream = logStream(options.domain);
-    if (to.verb === "status") {
-      return { answer: { status: this.#context.status() as unknown as JsonValue } };
-    }
     const handler = Object.hasOwn(options.reads, to.verb) ? options.reads[to.verb] : undefined;
     if (handler === undefined) {
       throw new HarmovelaError("invalid_query", "there is no such read", {
@@ -196,7 +198,10 @@ export class Answerer<State> {
         return entry?.kind === "event" ? (entry.envelope as Envelope) : undefined;
       },
     });
-    return { view, answer: { position: `${stream}:${position}`, result } };
+    // The state may have moved on while the handler waited: the answer rests on all of it.
+    const { source, position: reached } = this.#context.view();
+    const rests = source === view.source ? { ...view, position: reached } : view;
+    return { view: rests, answer: { position: `${stream}:${position}`, result } };
   }
 
   /** Waits until the state holds what the reader has already seen acknowledged. */

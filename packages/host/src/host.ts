@@ -127,7 +127,8 @@ class RunningHost<State> implements Host {
       whenStored: ({ position, source }, answer, drop) => {
         if (source !== this.#fold) drop();
         else if (this.#term?.isOpen) this.#releases.add(position, answer, drop);
-        else answer();
+        else if (position <= (this.#term?.acked ?? position)) answer();
+        else drop();
       },
       status: () => this.status(),
     });
@@ -220,6 +221,8 @@ class RunningHost<State> implements Host {
         return false;
       });
       if (!isIntact) this.#startOver();
+      // Not before: until the state is built anew, only the term knows how much of it is stored.
+      this.#term = undefined;
     }
     this.#role = "stopped";
     this.#onNeverLeading(new HarmovelaError("internal_error", "the service was closed"));
@@ -360,7 +363,6 @@ class RunningHost<State> implements Host {
       if (this.#lease?.isHeld !== true) term.loseLease();
     }
     const end = await term.ended;
-    this.#term = undefined;
     this.#role = "standby";
     options.logger.info({ end }, "leadership ended");
     return end.isFoldIntact;

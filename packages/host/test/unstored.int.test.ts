@@ -4,6 +4,7 @@ import { describe, test } from "node:test";
 import { type Bus, intakeStreamSpec, type Lease, logStream, rpcSubject } from "@harmovela/bus";
 import { type Decider, deriveId } from "@harmovela/envelope";
 import { startNatsServer } from "@harmovela/testkit";
+import type { ReadHandler } from "../src/index.ts";
 import { altered, Gate, hurriedClock } from "./altered.ts";
 import { COUNTER_SERVICE, type CounterState, createCounterDecider } from "./counter-decider.ts";
 import {
@@ -12,6 +13,7 @@ import {
   envelope,
   eventsOf,
   eventually,
+  type HostedOptions,
   openCounter,
   openSender,
   readLog,
@@ -27,6 +29,16 @@ function asking(answer: Promise<Answer>): { answer: Promise<Answer>; isAnswered(
     isAnswered = true;
   });
   return { answer, isAnswered: () => isAnswered };
+}
+
+/** A read that looks at the state only when it is told to. */
+function slowCount(): { waiting: (() => void)[]; reads: HostedOptions<CounterState>["reads"] } {
+  const waiting: (() => void)[] = [];
+  const slow: ReadHandler<CounterState> = async (state) => {
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return state.counts.get(`${TENANT}/agent:a`) ?? 0;
+  };
+  return { waiting, reads: { slow } };
 }
 
 /** The lease as the host sees it, which a test can take away. */
@@ -111,6 +123,25 @@ describe("while appends are not acknowledged", () => {
     assert.deepEqual(await read.answer, { position: "HV_LOG_TASKS:2", result: 1 });
   });
 
+  test("a read that began before them and ends after waits for what it has seen", async () => {
+    await using server = await startNatsServer();
+    await using sender = await openSender(server.url);
+    const gate = new Gate();
+    const slow = slowCount();
+    await using counter = await openCounter(server.url, { around: gate.around, reads: slow.reads });
+    await counter.host.untilLeading();
+    const read = asking(ask(sender, "slow"));
+    await eventually(() => (slow.waiting.length === 1 ? true : undefined));
+    gate.isHolding = true;
+    await sender.post(envelope("task.progress"));
+    await eventually(() => (gate.held === 1 ? true : undefined));
+    slow.waiting[0]?.();
+    await ask(sender, "status");
+    assert.equal(read.isAnswered(), false);
+    gate.lose();
+    assert.equal((await read.answer).result, 1);
+  });
+
   test("reads that wait are bounded; the others are told to come again", async () => {
     await using server = await startNatsServer();
     await using sender = await openSender(server.url);
@@ -185,25 +216,20 @@ describe("when the lease is lost before appends are acknowledged", () => {
     await using sender = await openSender(server.url);
     const gate = new Gate();
     const taker = new Taker();
-    const waiting: (() => void)[] = [];
+    const { waiting, reads: handlers } = slowCount();
     await using counter = await openCounter(server.url, {
       around: (bus) => taker.around(gate.around(bus)),
-      reads: {
-        slow: async (state) => {
-          await new Promise<void>((resolve) => waiting.push(resolve));
-          return state.counts.get(`${TENANT}/agent:a`) ?? 0;
-        },
-      },
+      reads: handlers,
     });
     await counter.host.untilLeading();
     gate.isHolding = true;
     await sender.post(envelope("task.progress"));
     await eventually(() => (gate.held === 1 ? true : undefined));
-    // Each ends some steps of the loop later than the one before.
     const reads = Array.from({ length: 20 }, () => ask(sender, "slow"));
     await eventually(() => (waiting.length === reads.length ? true : undefined));
-    taker.take();
-    for (const go of waiting) {
+    // They end before, in the midst of and after what happens in the host when it is told.
+    for (const [index, go] of waiting.entries()) {
+      if (index === 10) taker.take();
       go();
       await Promise.resolve();
     }
