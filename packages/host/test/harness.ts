@@ -188,6 +188,9 @@ export function openObserver(
   });
 }
 
+export const rpc = (verb: string, domain: Domain = "tasks"): string =>
+  rpcSubject({ tenant: TENANT, source: "agent:a", domain, verb });
+
 /** Asks for a read; resolves with the whole answer. */
 export async function ask(
   { bus }: Sender,
@@ -195,9 +198,9 @@ export async function ask(
   params: JsonObject = {},
   domain: Domain = "tasks",
 ): Promise<Answer> {
-  const subject = rpcSubject({ tenant: TENANT, source: "agent:a", domain, verb });
-  const { data } = await bus.request(subject, {}, encoder.encode(JSON.stringify(params)), 10_000);
-  return JSON.parse(decoder.decode(data)) as Answer;
+  const data = encoder.encode(JSON.stringify(params));
+  const answer = await bus.request(rpc(verb, domain), {}, data, 10_000);
+  return JSON.parse(decoder.decode(answer.data)) as Answer;
 }
 
 /** The events of a log, as "type task". */
