@@ -11,7 +11,7 @@ import { createInterface } from "node:readline";
 import { connect, headers } from "@nats-io/transport-node";
 
 const RESEND_MS = 400;
-const GIVE_UP_MS = 200_000;
+const GIVE_UP_MS = 500_000;
 const { url, tenants, agents, seed, mix } = JSON.parse(process.argv[2]);
 
 const print = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);

@@ -127,6 +127,18 @@ export class Chaos {
     }
   }
 
+  /** A take-over is when silence hurts most. */
+  onLease(replica: Replica): void {
+    const { random, tally, clock } = this.#parts;
+    if (this.#isOver || !random.chance(0.1)) return;
+    clock.after(random.whole(0, 12), () => {
+      if (this.#isOver) return;
+      tally.partitions += 1;
+      replica.cut(random.chance(0.5) ? "delivered" : "lost");
+      this.#later(9_000, () => replica.mend());
+    });
+  }
+
   /** Called at each append that a replica is about to make. */
   onAppend(replica: Replica, subject: string): void {
     const { oracle, tally, random } = this.#parts;

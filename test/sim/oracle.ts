@@ -2,7 +2,7 @@
  * Reads the log as it is stored, entry by entry: holds it to every rule, folds it as a restart would,
  * and remembers what observers must have seen. Any difference is thrown at the entry that shows it.
  */
-import { decodeEntry, intakeStream, logStream, type StoredMessage } from "@harmovela/bus";
+import { intakeStream, logStream, type StoredMessage } from "@harmovela/bus";
 import { type Checker, createChecker, formatRecord, recordOf } from "@harmovela/check";
 import {
   createTaskDecider,
@@ -51,11 +51,9 @@ export class Oracle {
       tokens[2] = "ev";
       this.shown.push({ subject: tokens.join("."), text: decoder.decode(message.data) });
     }
-    const next = decodeEntry(message);
-    if (next !== undefined && this.fold.isOurs(next)) {
-      this.intake.judge(next, (now) => this.#nextDue(now));
-    }
-    const entry = this.fold.read(message);
+    const entry = this.fold.look(message)?.entry();
+    if (entry !== undefined) this.intake.judge(entry, (now) => this.#nextDue(now));
+    this.fold.read(message);
     if (entry !== undefined) this.#remember(entry);
     else if (message.subject !== INTRUDER) {
       throw new Error(`stored under a leadership that was over: ${this.lines.at(-1)}`);

@@ -18,6 +18,8 @@ export interface ReplicaParts {
   server: MemoryServer;
   clock: FakeClock;
   random: SimRandom;
+  /** A replica has just taken the lease. */
+  onLease(replica: Replica): void;
   /** A replica is about to append. */
   onAppend(replica: Replica, subject: string): void;
   /** It stopped by itself, which nothing here may make it do. */
@@ -88,6 +90,14 @@ export class Replica {
     };
     this.#now = now;
     this.#watch(now.writer);
+    const openLease = now.writer.openLease.bind(now.writer);
+    now.writer.openLease = (options) => {
+      const onAcquired = (): void => {
+        this.#parts.onLease(this);
+        options.onAcquired();
+      };
+      return openLease({ ...options, onAcquired });
+    };
     const lateMs = random.pick([0, 0, 3, 40]);
     const openReader = now.writer.openReader.bind(now.writer);
     now.writer.openReader = (stream, options) =>

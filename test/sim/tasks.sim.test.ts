@@ -32,8 +32,11 @@ async function live(seed: number, isTwice: boolean): Promise<Life> {
     assert.equal(second.lines.length, first.lines.length, "the same seed gave a longer log");
     return first;
   } catch (error) {
-    const message = `seed ${seed} failed; to repeat: HARMOVELA_SIM_SEED=${seed} ${COMMAND}`;
-    throw new Error(message, { cause: error });
+    // The reporter of the test runner shows the message and not the cause.
+    const reason =
+      error instanceof Error ? `${error.message} (${error.cause ?? "no cause"})` : error;
+    const repeat = `HARMOVELA_SIM_SEED=${seed} ${COMMAND}`;
+    throw new Error(`seed ${seed} failed; to repeat: ${repeat}\n${reason}`, { cause: error });
   }
 }
 

@@ -21,6 +21,14 @@ export function encodeCause(cause: Cause): string {
   return "in" in cause ? `in:${cause.in}` : `owed:${cause.owed}`;
 }
 
+/** JSON without a byte that a header line could misread. */
+function toAscii(json: string): string {
+  return json.replace(
+    /[\u007f-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 function decodeCause(text: string): Cause | undefined {
   if (text.startsWith("in:")) {
     const seq = toNumber(text.slice(3));
@@ -50,16 +58,18 @@ function decodeSeen(text: string): EntryFrame["seen"] | undefined {
 
 /** The frame as headers. */
 export function encodeFrame(
-  frame: Pick<EntryFrame, "cause" | "at" | "epoch" | "seen" | "digest">,
+  frame: Pick<EntryFrame, "cause" | "at" | "epoch" | "prev" | "seen" | "digest" | "verdict">,
 ): Record<string, string> {
   const headers: Record<string, string> = {
     [HEADER.cause]: encodeCause(frame.cause),
     [HEADER.at]: String(frame.at),
     [HEADER.epoch]: String(frame.epoch),
+    [HEADER.prev]: String(frame.prev),
   };
   const seen = encodeSeen(frame.seen);
   if (seen !== "") headers[HEADER.seen] = seen;
   if (frame.digest !== undefined) headers[HEADER.digest] = frame.digest;
+  if (frame.verdict !== undefined) headers[HEADER.verdict] = toAscii(JSON.stringify(frame.verdict));
   return headers;
 }
 
@@ -74,32 +84,47 @@ function kindOf(subject: string): { tenant: string; kind: string } | undefined {
   return { tenant, kind: area === "log" ? "event" : kind };
 }
 
+/** A stored message whose headers have the form of an entry; its body is not looked at yet. */
+export interface FramedMessage {
+  frame: EntryFrame;
+  /** "event", or the kind of control entry that the subject names. */
+  kind: string;
+  /** The whole entry; undefined when the subject names no kind there is. Throws when the body cannot be read. */
+  entry(): LogEntry | undefined;
+}
+
 /**
- * The entry in a stored message; undefined when the message does not have the form of an entry
- * (then nobody with the right to lead wrote it). A body that cannot be read throws.
+ * The frame of a stored message; undefined when it does not have the form of an entry: then nobody
+ * with the right to lead wrote it, and nothing else of it is worth believing.
  */
-export function decodeEntry(message: StoredMessage): LogEntry | undefined {
+export function decodeFrame(message: StoredMessage): FramedMessage | undefined {
   const head = kindOf(message.subject);
   if (head === undefined) return undefined;
   const epoch = toNumber(message.header(HEADER.epoch));
+  const prev = toNumber(message.header(HEADER.prev));
   const at = toNumber(message.header(HEADER.at));
   const cause = decodeCause(message.header(HEADER.cause));
   const seen = decodeSeen(message.header(HEADER.seen));
-  if (epoch === undefined || at === undefined || cause === undefined || seen === undefined) {
-    return undefined;
-  }
-  const digest = message.header(HEADER.digest);
-  const frame: EntryFrame = {
-    seq: message.seq,
-    tenant: head.tenant,
-    cause,
-    at,
-    epoch,
-    seen,
-    ...(digest === "" ? {} : { digest }),
+  if (epoch === undefined || prev === undefined || at === undefined) return undefined;
+  if (cause === undefined || seen === undefined) return undefined;
+  const frame: EntryFrame = { seq: message.seq, tenant: head.tenant, cause, at, epoch, prev, seen };
+  const { kind } = head;
+  return {
+    frame,
+    kind,
+    entry: () => {
+      const digest = message.header(HEADER.digest);
+      const verdict = message.header(HEADER.verdict);
+      if (digest !== "") frame.digest = digest;
+      if (verdict !== "") frame.verdict = JSON.parse(verdict) as JsonObject;
+      return withBody(frame, kind, JSON.parse(new TextDecoder().decode(message.data)));
+    },
   };
-  const body: unknown = JSON.parse(new TextDecoder().decode(message.data));
-  return withBody(frame, head.kind, body);
+}
+
+/** The entry in a stored message; undefined when it has no form of one. A body that cannot be read throws. */
+export function decodeEntry(message: StoredMessage): LogEntry | undefined {
+  return decodeFrame(message)?.entry();
 }
 
 function withBody(frame: EntryFrame, kind: string, body: unknown): LogEntry | undefined {

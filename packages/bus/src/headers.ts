@@ -3,8 +3,10 @@ export const HEADER = {
   cause: "Hv-Cause",
   at: "Hv-At",
   epoch: "Hv-Epoch",
+  prev: "Hv-Prev",
   seen: "Hv-Seen",
   digest: "Hv-Digest",
+  verdict: "Hv-Verdict",
   replyTo: "Hv-Reply-To",
   traceparent: "traceparent",
 } as const;

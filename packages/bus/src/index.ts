@@ -1,5 +1,12 @@
 export { type Clock, systemClock } from "./clock.ts";
-export { decodeEntry, encodeControlBody, encodeFrame, NO_TENANT } from "./entry-codec.ts";
+export {
+  decodeEntry,
+  decodeFrame,
+  encodeControlBody,
+  encodeFrame,
+  type FramedMessage,
+  NO_TENANT,
+} from "./entry-codec.ts";
 export { findNatsServer } from "./find-nats-server.ts";
 export { HEADER } from "./headers.ts";
 export { type BusAuth, type ConnectBusOptions, connectBus } from "./jetstream/connect.ts";

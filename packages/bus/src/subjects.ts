@@ -85,9 +85,23 @@ export function rpcSubject(to: RpcAddress): string {
   );
 }
 
+/** Addresses read before: a sender uses the same few subjects again and again. */
+const ADDRESSES = new Map<string, IntakeAddress | undefined>();
+/** Then it starts anew; at the longest subjects some 8 MB. */
+const ADDRESSES_MAX = 4_096;
+
 /** Undefined when it is no intake subject, is too long, or is not spelled canonically. */
 export function parseIntakeSubject(subject: string): IntakeAddress | undefined {
   if (subject.length > INTAKE_SUBJECT_LENGTH_MAX) return undefined;
+  const known = ADDRESSES.get(subject);
+  if (known !== undefined) return known;
+  if (ADDRESSES.size >= ADDRESSES_MAX) ADDRESSES.clear();
+  const address = readIntakeSubject(subject);
+  ADDRESSES.set(subject, address);
+  return address;
+}
+
+function readIntakeSubject(subject: string): IntakeAddress | undefined {
   const tokens = subject.split(".");
   if (tokens.length < 6 || tokens[0] !== "hv" || tokens[2] !== "in") return undefined;
   const tenant = decodeToken(tokens[1] ?? "");

@@ -20,6 +20,10 @@ export class FrameRules {
   #lastSeq: number | undefined;
   #lastAt = 0;
   #epoch: number | undefined;
+  /** Position of the last entry that was not foreign. */
+  #lastOwn: number | undefined;
+  /** Records are missing right before this one. */
+  #isBroken = false;
   /** Highest intake position that has an entry or is passed by a `position`. */
   #judged = -1;
   epochs = 0;
@@ -40,6 +44,7 @@ export class FrameRules {
     const isStart = this.#lastSeq === undefined && this.#lenient;
     if (seq !== expected && !isStart) {
       this.#sink.add("record-order", `sequence ${seq} where ${expected} was expected`);
+      this.#isBroken = true;
     }
     if (seq > (this.#lastSeq ?? 0)) this.#lastSeq = seq;
   }
@@ -47,7 +52,7 @@ export class FrameRules {
   /** Whether the entry was written under the current leadership; an `epoch` entry begins one. */
   isOurs(record: StoredRecord, isEpoch: boolean): boolean {
     const epoch = readInteger(record.headers[HEADER.epoch]);
-    if (epoch === undefined) return false;
+    if (epoch === undefined || !this.#follows(record)) return false;
     if (isEpoch) {
       if (epoch !== record.seq) {
         this.#sink.add("epoch-position", `epoch entry at ${record.seq} carries epoch ${epoch}`);
@@ -64,7 +69,19 @@ export class FrameRules {
     return epoch === this.#epoch;
   }
 
+  /** Whether the entry names the one before it; a log read from its middle begins anywhere. */
+  #follows(record: StoredRecord): boolean {
+    const prev = readInteger(record.headers[HEADER.prev]);
+    if (prev === undefined) return false;
+    // After a hole nobody can say what came before: the rest is still worth reading.
+    if (this.#isBroken) return true;
+    if (this.#lastOwn === undefined) return this.#lenient || prev === 0;
+    return prev === this.#lastOwn;
+  }
+
   read(record: StoredRecord): Frame {
+    this.#lastOwn = record.seq;
+    this.#isBroken = false;
     const cause = readCause(record.headers);
     if (cause === undefined) {
       this.#sink.add("cause-form", `cause ${show(record.headers[HEADER.cause])}`);

@@ -236,6 +236,7 @@ export class LogBuilder {
 export function stamp(items: readonly Item[]): StoredRecord[] {
   const sequences = new Map<string, number>();
   let epoch = 0;
+  let prev = 0;
   return items.map((item, index) => {
     const { instead = {} } = item;
     const seq = instead.seq ?? index + 1;
@@ -244,10 +245,12 @@ export function stamp(items: readonly Item[]): StoredRecord[] {
       "Hv-Cause": item.cause,
       "Hv-At": String(item.at),
       "Hv-Epoch": String(epoch),
+      "Hv-Prev": String(prev),
       ...instead.headers,
     };
     for (const [name, value] of Object.entries(headers)) if (value === "") delete headers[name];
-    const isForeign = headers["Hv-Epoch"] !== String(epoch);
+    const isForeign = headers["Hv-Epoch"] !== String(epoch) || headers["Hv-Prev"] !== String(prev);
+    if (!isForeign) prev = seq;
     let data: string;
     if (item.envelope === undefined) {
       data = JSON.stringify(item.kind === "epoch" ? { epoch: seq, ...item.body } : item.body);

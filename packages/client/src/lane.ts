@@ -59,6 +59,8 @@ export class Lane {
   #cancelCheck: (() => void) | undefined;
   #isClosed = false;
   #position = 0;
+  /** Newest leadership seen. */
+  #epoch = 0;
   #gap: Gap | undefined;
   /** The log is known to start after this position. */
   #trimmedTo = 0;
@@ -113,11 +115,10 @@ export class Lane {
   read(message: StoredMessage): Observed | undefined {
     this.#noteGap(Math.min(this.#trimmedTo, message.seq - 1));
     this.#position = message.seq;
+    if (!this.#isCurrent(message)) return undefined;
     const { matcher } = this.#context;
     const address = parseLogSubject(message.subject);
     if (!address || !matcher.matchesAddress(address)) return undefined;
-    // Without the mark of a leadership it was not written by the service (architecture, section 3).
-    if (!EPOCH.test(message.header(HEADER.epoch))) return undefined;
     let envelope: Envelope;
     try {
       envelope = JSON.parse(decoder.decode(message.data)) as Envelope;
@@ -133,6 +134,18 @@ export class Lane {
     if (this.#gap) observed.gap = this.#gap;
     this.#gap = undefined;
     return observed;
+  }
+
+  /**
+   * Without the mark of a leadership it was not written by the service; with that of one that is over
+   * it is what a displaced leader still had under way (architecture, section 1).
+   */
+  #isCurrent(message: StoredMessage): boolean {
+    const text = message.header(HEADER.epoch);
+    const epoch = EPOCH.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+    if (epoch < this.#epoch || epoch > message.seq) return false;
+    this.#epoch = epoch;
+    return true;
   }
 
   async close(): Promise<void> {

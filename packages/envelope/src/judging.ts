@@ -24,6 +24,8 @@ export interface EntryFrame {
   at: Instant;
   /** The leadership under which it was written (header `Hv-Epoch`). */
   epoch: number;
+  /** Position of the entry that its writer had written or folded before it, 0 for none (header `Hv-Prev`). */
+  prev: number;
   /** Position up to which each observed log had been folded (header `Hv-Seen`). */
   seen: Readonly<Partial<Record<Domain, number>>>;
   /**
@@ -31,6 +33,8 @@ export interface EntryFrame {
    * (header `Hv-Digest`): refusals that occupy their id, plans, envelopes with fields filled in.
    */
   digest?: string;
+  /** Further fields of the verdict, so that a repeated envelope gets the same one (header `Hv-Verdict`). */
+  verdict?: JsonObject;
 }
 
 /** An accepted, derived or refusing event: everything observers see. */

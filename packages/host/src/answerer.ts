@@ -32,14 +32,26 @@ const READS_MAX = 1_000;
 const ANSWER_BYTES_MAX = 900_000;
 const PARAMS_BYTES_MAX = 64 * 1024;
 
+export interface View<State> {
+  state: State;
+  position: number;
+  now: Instant;
+  /** What was folded into the state; another one after the state was built anew. */
+  source: object;
+}
+
 export interface AnswererContext<State> {
   options: HostOptions<State>;
   counters: Counters;
   alarms: Alarms;
-  view(): { state: State; position: number; now: Instant };
+  view(): View<State>;
   isServing(): boolean;
-  /** Calls `answer` once everything up to `position` is stored. */
-  whenStored(position: number, answer: () => void): void;
+  /** Calls `answer` once everything up to the view's position is stored, or `drop` when it never will be. */
+  whenStored(
+    view: Pick<View<unknown>, "position" | "source">,
+    answer: () => void,
+    drop: () => void,
+  ): void;
   status(): HostStatus;
 }
 
@@ -50,6 +62,7 @@ export class Answerer<State> {
   readonly #context: AnswererContext<State>;
   #subscriptions: Subscription[] = [];
   #underWay = 0;
+  #isClosed = false;
   readonly #started = new Date().toISOString();
 
   constructor(context: AnswererContext<State>) {
@@ -67,6 +80,7 @@ export class Answerer<State> {
   }
 
   close(): void {
+    this.#isClosed = true;
     for (const subscription of this.#subscriptions.splice(0)) subscription.close();
   }
 
@@ -129,6 +143,12 @@ export class Answerer<State> {
       return;
     }
     counters.add("reads");
+    if (to.verb === "status") {
+      // Rests on nothing that is not stored, and is needed most when everything else waits.
+      const status = this.#context.status() as unknown as JsonValue;
+      this.#reply(message.reply, prefix, { status });
+      return;
+    }
     if (this.#underWay >= READS_MAX) {
       const busy = new HarmovelaError("internal_error", "too many reads", {
         category: "dependency",
@@ -137,28 +157,27 @@ export class Answerer<State> {
       return;
     }
     this.#underWay += 1;
-    this.#answer(to, message.data).then(
-      ({ position, answer }) => {
-        this.#context.whenStored(position, () => this.#reply(message.reply, prefix, answer));
-        this.#underWay -= 1;
-      },
-      (error: unknown) => {
-        this.#underWay -= 1;
-        const payload = toHarmovelaError(error).toErrorPayload();
-        this.#reply(message.reply, prefix, { error: payload as unknown as JsonObject });
-      },
-    );
+    const end = (answer: JsonObject): void => {
+      this.#underWay -= 1;
+      this.#reply(message.reply, prefix, answer);
+    };
+    const fail = (error: unknown): void =>
+      end({ error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject });
+    this.#answer(to, message.data).then(({ view, answer }) => {
+      return this.#context.whenStored(
+        view,
+        () => end(answer),
+        () => fail(new HarmovelaError("internal_error", "ask again", { category: "dependency" })),
+      );
+    }, fail);
   }
 
   async #answer(
     to: { tenant: string; source: string; verb: string },
     data: Uint8Array,
-  ): Promise<{ position: number; answer: JsonObject }> {
+  ): Promise<{ view: View<State>; answer: JsonObject }> {
     const { options } = this.#context;
     const stream = logStream(options.domain);
-    if (to.verb === "status") {
-      return { position: 0, answer: { status: this.#context.status() as unknown as JsonValue } };
-    }
     const handler = Object.hasOwn(options.reads, to.verb) ? options.reads[to.verb] : undefined;
     if (handler === undefined) {
       throw new HarmovelaError("invalid_query", "there is no such read", {
@@ -167,7 +186,8 @@ export class Answerer<State> {
     }
     const params = parseParams(data);
     await this.#reach(params.cursor, stream);
-    const { state, position, now } = this.#context.view();
+    const view = this.#context.view();
+    const { state, position, now } = view;
     const result = await handler(state, params, {
       tenant: to.tenant,
       source: to.source,
@@ -178,7 +198,10 @@ export class Answerer<State> {
         return entry?.kind === "event" ? (entry.envelope as Envelope) : undefined;
       },
     });
-    return { position, answer: { position: `${stream}:${position}`, result } };
+    // The state may have moved on while the handler waited: the answer rests on all of it.
+    const { source, position: reached } = this.#context.view();
+    const rests = source === view.source ? { ...view, position: reached } : view;
+    return { view: rests, answer: { position: `${stream}:${position}`, result } };
   }
 
   /** Waits until the state holds what the reader has already seen acknowledged. */
@@ -208,7 +231,7 @@ export class Answerer<State> {
 
   #reply(reply: string, prefix: string, answer: JsonObject): void {
     const { options, counters } = this.#context;
-    if (reply === "") return;
+    if (reply === "" || this.#isClosed) return;
     if (!isUnderInbox(reply, prefix)) {
       counters.add("replies_dropped");
       return;

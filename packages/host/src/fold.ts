@@ -3,10 +3,13 @@
  * it in log order and get the same state.
  *
  * F1 An entry is applied once and in order.
- * F2 An entry without the current epoch is foreign: skipped and counted, it changes nothing.
+ * F2 An entry without the current epoch, or that does not follow the entry folded last, is foreign:
+ *    skipped and counted, it changes nothing. So a stale append that a replicated stream stored, or one
+ *    of ours whose predecessor was lost, means nothing to anybody.
+ *    A hole in the log is no foreign entry: it stops the service.
  * F3 Observed logs are applied exactly up to the positions that the entry says (`Hv-Seen`).
  */
-import { decodeEntry, type StoredMessage } from "@harmovela/bus";
+import { decodeFrame, type FramedMessage, type StoredMessage } from "@harmovela/bus";
 import type { Decider, Domain, Envelope, Instant, LogEntry } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import { OutcomeMemory } from "./outcomes.ts";
@@ -37,8 +40,7 @@ export class Fold<State> {
   epoch = 0;
   /** Everything of the intake up to here is settled. */
   intake = 0;
-  /** Folded positions of the observed logs. */
-  readonly seen: Partial<Record<Domain, number>> = {};
+  #seen: Readonly<Partial<Record<Domain, number>>> = {};
   foreign = 0;
   /** Body of the newest `epoch` entry. */
   leadership: JsonObject | undefined;
@@ -48,31 +50,45 @@ export class Fold<State> {
     this.state = decider.initial();
   }
 
+  /** Folded positions of the observed logs: a value that is replaced, never changed, so entries may hold it. */
+  get seen(): Readonly<Partial<Record<Domain, number>>> {
+    return this.#seen;
+  }
+
+  /** An observed log is folded up to here. */
+  sawUpTo(domain: Domain, seq: number): void {
+    this.#seen = { ...this.#seen, [domain]: seq };
+  }
+
   /** The `delivery.sequence` that the tenant's next event gets. */
   nextSequence(tenant: string): number {
     return (this.#sequences.get(tenant) ?? 0) + 1;
   }
 
-  /** F2: whether the entry was written under the leadership in force. */
-  isOurs(entry: LogEntry): boolean {
-    return entry.kind === "epoch"
-      ? entry.epoch === entry.seq
-      : this.epoch > 0 && entry.epoch === this.epoch;
+  /** F2: whether the entry was written under the leadership in force, right after what is folded. */
+  isOurs({ frame, kind }: FramedMessage): boolean {
+    if (frame.prev !== this.seq) return false;
+    return kind === "epoch"
+      ? frame.epoch === frame.seq
+      : this.epoch > 0 && frame.epoch === this.epoch;
   }
 
-  /**
-   * Reads a stored message: applies it, or counts it as foreign. `observe` is called first with
-   * the positions that the entry had seen (F3).
-   */
-  read(message: StoredMessage): LogEntry | undefined {
-    const entry = decodeEntry(message);
-    this.position = message.seq;
-    if (entry === undefined || !this.isOurs(entry)) {
-      this.foreign += 1;
-      return undefined;
+  /** The next stored message, when it is an entry of ours; undefined when it is foreign. Throws at a hole. */
+  look(message: StoredMessage): FramedMessage | undefined {
+    if (message.seq !== this.position + 1) {
+      throw new Error(`the log goes from ${this.position} to ${message.seq}`);
     }
-    this.apply(entry);
-    return entry;
+    const framed = decodeFrame(message);
+    return framed !== undefined && this.isOurs(framed) ? framed : undefined;
+  }
+
+  /** Reads the next stored message: applies it, or counts it as foreign. */
+  read(message: StoredMessage): void {
+    const entry = this.look(message)?.entry();
+    if (entry === undefined) {
+      this.foreign += 1;
+      this.position = message.seq;
+    } else this.apply(entry);
   }
 
   /** F1. Throws what the decider's `evolve` throws. */

@@ -9,8 +9,10 @@ import {
   logStream,
   logStreamSpec,
   type Reader,
+  type StoredMessage,
   type StreamState,
 } from "@harmovela/bus";
+import type { Domain } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { Alarms } from "./alarms.ts";
 import { Answerer } from "./answerer.ts";
@@ -43,6 +45,8 @@ export interface HostStatus {
   /** As leader: what arrived is judged and stored, and nothing is due now. */
   isSettled: boolean;
   epoch: number;
+  /** Folded positions of the observed logs. */
+  seen: Partial<Record<Domain, number>>;
   foreign: number;
   counters: Record<string, number>;
   alarms: { alarm: string; count: number }[];
@@ -93,6 +97,8 @@ class RunningHost<State> implements Host {
   #isCaughtUp = false;
   #isClosing = false;
   #failure: string | undefined;
+  /** Why no lease can ever be had. */
+  #leaseError: unknown;
   #signal: () => void = () => {};
 
   constructor(options: HostOptions<State>) {
@@ -114,12 +120,15 @@ class RunningHost<State> implements Host {
       view: () => ({
         state: this.#fold.state,
         position: this.#term?.isOpen ? this.#term.last : this.#fold.position,
-        now: this.#term?.now() ?? this.#fold.at,
+        now: this.#term?.isOpen ? this.#term.now() : this.#fold.at,
+        source: this.#fold,
       }),
       isServing: () => this.#isCaughtUp && this.#failure === undefined,
-      whenStored: (position, answer) => {
-        if (this.#term?.isOpen) this.#releases.add(position, answer);
-        else answer();
+      whenStored: ({ position, source }, answer, drop) => {
+        if (source !== this.#fold) drop();
+        else if (this.#term?.isOpen) this.#releases.add(position, answer, drop);
+        else if (position <= (this.#term?.acked ?? position)) answer();
+        else drop();
       },
       status: () => this.status(),
     });
@@ -132,6 +141,11 @@ class RunningHost<State> implements Host {
       key: domain,
       holder: instance,
       ttlMs: leaseTtlMs,
+      replicas: this.#options.replicas,
+      onError: (error) => {
+        this.#leaseError = error;
+        this.#signal();
+      },
       onAcquired: () => this.#signal(),
       onLost: () => {
         this.#term?.loseLease();
@@ -173,6 +187,7 @@ class RunningHost<State> implements Host {
       intake: Math.max(term?.judged ?? 0, this.#fold.intake),
       isSettled: term?.isSettled ?? false,
       epoch: this.#fold.epoch,
+      seen: { ...this.#fold.seen },
       foreign: this.#fold.foreign,
       counters: this.#counters.all(),
       alarms: this.#alarms.all(),
@@ -200,8 +215,14 @@ class RunningHost<State> implements Host {
     while (!this.#isClosing) {
       await this.#retrying(() => this.#follow());
       if (this.#isClosing) break;
-      const isIntact = await this.#lead();
+      const isIntact = await this.#lead().catch((error: unknown) => {
+        // A bus that falls silent at the take-over ends the attempt, not the service.
+        if (toHarmovelaError(error).category !== "dependency") throw error;
+        return false;
+      });
       if (!isIntact) this.#startOver();
+      // Not before: until the state is built anew, only the term knows how much of it is stored.
+      this.#term = undefined;
     }
     this.#role = "stopped";
     this.#onNeverLeading(new HarmovelaError("internal_error", "the service was closed"));
@@ -250,6 +271,7 @@ class RunningHost<State> implements Host {
         const arrival = this.#arrival();
         await this.#foldArrived(reader);
         if (this.#isClosing) return;
+        if (this.#leaseError !== undefined) throw this.#leaseError;
         if (reader.buffered > 0) continue;
         if (!this.#isCaughtUp || this.#lease?.isHeld) {
           const state = await this.#stateOf(stream);
@@ -280,19 +302,27 @@ class RunningHost<State> implements Host {
   async #foldArrived(reader: Reader): Promise<void> {
     const messages = reader.take(FOLD_PER_TURN);
     for (const message of messages) {
-      try {
-        for (const log of this.#observed) {
-          const seen = seenIn(message.header("Hv-Seen"), log.domain);
-          if (seen > 0) await log.foldUpTo(this.#fold, seen);
-        }
-        this.#fold.read(message);
-      } catch (error) {
-        if (error instanceof HarmovelaError) throw error;
-        throw new FoldError(logStream(this.#options.domain), message.seq, error);
-      }
+      await this.#foldObserved(message);
+      this.#guardFold(message, () => this.#fold.read(message));
     }
     if (messages.length > 0) {
       await new Promise<void>((resolve) => this.#options.clock.soon(resolve));
+    }
+  }
+
+  /** Fold rule F3, for entries of ours only: a foreign one may name any position. */
+  async #foldObserved(message: StoredMessage): Promise<void> {
+    if (this.#observed.length === 0) return;
+    const seen = this.#guardFold(message, () => this.#fold.look(message)?.frame.seen ?? {});
+    for (const log of this.#observed) await log.foldUpTo(this.#fold, seen[log.domain] ?? 0);
+  }
+
+  /** Whatever goes wrong with a stored entry is about the log, never about the bus. */
+  #guardFold<T>(message: StoredMessage, work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw new FoldError(logStream(this.#options.domain), message.seq, error);
     }
   }
 
@@ -323,18 +353,16 @@ class RunningHost<State> implements Host {
       isLeaseHeld: () => this.#lease?.isHeld === true,
     });
     const streams = { log: log.created, intake: intake.created };
+    this.#term = term;
     if (await term.open({ instance, version, settings, streams })) {
-      this.#term = term;
       this.#role = "leader";
       this.#counters.add("leaderships");
       options.logger.info({ epoch: this.#fold.epoch, position: this.#fold.position }, "leading");
       this.#onLeading();
-      // Both may have happened while the epoch was under way.
+      // It may have been lost before the term could be told.
       if (this.#lease?.isHeld !== true) term.loseLease();
-      if (this.#isClosing) await term.close(DRAIN_MS_MAX);
     }
     const end = await term.ended;
-    this.#term = undefined;
     this.#role = "standby";
     options.logger.info({ end }, "leadership ended");
     return end.isFoldIntact;
@@ -355,12 +383,4 @@ class RunningHost<State> implements Host {
       throw new HarmovelaError("internal_error", differences.join("; "), { category: "internal" });
     }
   }
-}
-
-/** The position of one domain in an `Hv-Seen` header; 0 when it is not named. */
-function seenIn(header: string, domain: string): number {
-  for (const pair of header.split(",")) {
-    if (pair.startsWith(`${domain}:`)) return Number(pair.slice(domain.length + 1));
-  }
-  return 0;
 }

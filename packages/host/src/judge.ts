@@ -4,7 +4,7 @@
  * J1 One intake message makes at most one entry.
  * J2 A verdict speaks of a stored entry: it is tagged with the newest position it may rest on.
  */
-import { HEADER, type StoredMessage } from "@harmovela/bus";
+import type { StoredMessage } from "@harmovela/bus";
 import type { Decision, Envelope, Instant, LogEntry } from "@harmovela/envelope";
 import { deriveId } from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
@@ -12,11 +12,11 @@ import { type AnswerContext, isAcknowledged, toAcknowledgement, toRejection } fr
 import type { Counters } from "./counters.ts";
 import { digestOf, isSameContent } from "./duplicates.ts";
 import { type Fold, refusedId } from "./fold.ts";
-import type { LogWriter } from "./log-writer.ts";
+import { type LogWriter, UnappendableError } from "./log-writer.ts";
 import type { HostOptions } from "./options.ts";
 import type { RefusalRate } from "./refusal-rate.ts";
 import type { Dropped, Refused, Valid } from "./validate.ts";
-import { sendVerdict, type VerdictSender } from "./verdicts.ts";
+import { sendVerdict, traceparentOf, type VerdictSender } from "./verdicts.ts";
 
 export interface Arrived {
   message: StoredMessage;
@@ -36,6 +36,8 @@ export interface JudgeContext<State> {
    * and, when its refusal cannot be folded either, passed over, or the world would stop.
    */
   poisoned: ReadonlyMap<number, number>;
+  /** An observed log could not be read up to its end: nothing can be judged against it now. */
+  isBlind: boolean;
   /** The entry at a log position, when it is at hand. */
   entryAt(seq: number): LogEntry | undefined;
   onDecideError(error: unknown): void;
@@ -61,7 +63,16 @@ export function judge<State>(context: JudgeContext<State>, arrived: Arrived): "d
     answerDuplicate(context, message, now, checked, entry);
     return "done";
   }
-  settle(context, message, now, checked, decide(context, message, now, checked));
+  try {
+    settle(context, message, now, checked, decide(context, message, now, checked));
+  } catch (error) {
+    if (!(error instanceof UnappendableError)) throw error;
+    // Small enough to arrive, too large as it would be stored: numbers may grow when written anew.
+    const { envelope, tenant, source } = checked;
+    const refused = { kind: "refused", tenant, source, sent: envelope, isOccupying: true } as const;
+    const tooLarge = reject("invalid_envelope", "the envelope is too large as it would be stored");
+    refuse(context, message, now, { ...refused, error: tooLarge }, tooLarge);
+  }
   return "done";
 }
 
@@ -73,6 +84,11 @@ function decide<State>(
 ): Decision {
   if (context.poisoned.has(message.seq)) {
     return { reject: reject("internal_error", "the service failed on this envelope") };
+  }
+  if (context.isBlind) {
+    const facts = { category: "dependency", stage: "observe" } as const;
+    const why = "a log that this service observes cannot be read";
+    return { reject: reject("internal_error", why, undefined, facts) };
   }
   const cause = `in:${message.seq}`;
   try {
@@ -97,7 +113,7 @@ function settle<State>(
   const { writer, counters } = context;
   const { envelope, tenant } = checked;
   const cause = { in: message.seq };
-  const traceparent = message.header(HEADER.traceparent);
+  const traceparent = traceparentOf(message);
   if ("accept" in decision) {
     const isAsSent = decision.accept === envelope;
     writer.event({
@@ -107,15 +123,24 @@ function settle<State>(
       at: now,
       traceparent,
       ...(isAsSent ? { bytes: message.data } : { digest: digestOf(envelope) }),
+      ...(decision.verdict === undefined ? {} : { verdict: decision.verdict }),
     });
     counters.add("accepted");
     acknowledge(context, message, now, checked, writer.last, decision.verdict ?? {});
   } else if ("begin" in decision) {
     const digest = digestOf(envelope);
-    writer.control({ kind: "begun", plan: decision.begin, tenant, cause, at: now, digest });
+    const verdict = { pending: true, ...decision.verdict };
+    writer.control({
+      kind: "begun",
+      plan: decision.begin,
+      tenant,
+      cause,
+      at: now,
+      digest,
+      verdict,
+    });
     counters.add("begun");
-    const more = { pending: true, ...decision.verdict };
-    acknowledge(context, message, now, checked, writer.last, more);
+    acknowledge(context, message, now, checked, writer.last, verdict);
   } else if ("reject" in decision) {
     const refused: Refused = {
       kind: "refused",
@@ -180,7 +205,7 @@ function refuse<State>(
       envelope: rejection,
       cause: { in: message.seq },
       at: now,
-      traceparent: message.header(HEADER.traceparent),
+      traceparent: traceparentOf(message),
       ...(isFinal ? { digest: digestOf(sent) } : {}),
     });
   }
@@ -209,13 +234,7 @@ function answerDuplicate<State>(
     sendVerdict(context.verdicts, message, checked, context.writer.last, () => recorded);
     return;
   }
-  const more: JsonObject = { duplicate: true };
-  if (entry.kind === "begun") more.pending = true;
-  if (entry.kind === "event" && envelope.task_id === undefined) {
-    const filled = entry.envelope.task_id;
-    if (filled !== undefined) more.task_id = filled;
-  }
-  acknowledge(context, message, now, checked, entry.seq, more);
+  acknowledge(context, message, now, checked, entry.seq, { duplicate: true, ...entry.verdict });
 }
 
 function toRefused(checked: Valid): Refused {

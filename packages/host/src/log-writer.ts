@@ -23,6 +23,7 @@ import {
 import {
   type Cause,
   type Domain,
+  type EntryFrame,
   type Envelope,
   type EventEntry,
   type HostEntry,
@@ -38,6 +39,8 @@ import type { Fold } from "./fold.ts";
 export const IN_FLIGHT_MAX = 1_024;
 /** The stored form of one entry; an accepted envelope of 512 KiB with its stamps fits. */
 const ENTRY_BYTES_MAX = 600_000;
+/** What a plan's last event may gain by its stamps when it is logged in the end. */
+const STAMPS_BYTES_MAX = 1_024;
 
 /** The fold refused an entry that is not stored: the state is spoilt, the log is not. */
 export class EvolveError extends Error {
@@ -66,14 +69,19 @@ interface InFlight {
   data: Uint8Array;
 }
 
-export interface EventDraft {
+/** What a draft says of its frame; the writer knows the rest. */
+interface Framing {
+  cause: Cause;
+  at: Instant;
+  digest?: string;
+  verdict?: JsonObject;
+}
+
+export interface EventDraft extends Framing {
   tenant: string;
   envelope: Envelope;
   /** The bytes as they arrived, when the envelope is logged as it was sent. */
   bytes?: Uint8Array;
-  cause: Cause;
-  at: Instant;
-  digest?: string;
   traceparent?: string;
 }
 
@@ -101,6 +109,7 @@ export class LogWriter<State> {
   #appender: Appender;
   #inFlight: InFlight[] = [];
   #acked: number;
+  #isClosed = false;
   /** Leadership under which entries are written; set by the `epoch` entry. */
   #epoch = 0;
 
@@ -167,7 +176,20 @@ export class LogWriter<State> {
             JSON.stringify({ ...envelope, delivery: { ...envelope.delivery, cursor, sequence } }),
           )
         : stampDelivery(draft.bytes, envelope, cursor, sequence);
-    const entry: EventEntry = { ...this.#frame(draft, seq, tenant), kind: "event", envelope };
+    const { cause, at, digest, verdict } = draft;
+    const entry: EventEntry = {
+      kind: "event",
+      seq,
+      tenant,
+      cause,
+      at,
+      epoch: this.#epoch,
+      prev: fold.seq,
+      seen: fold.seen,
+      envelope,
+    };
+    if (digest !== undefined) entry.digest = digest;
+    if (verdict !== undefined) entry.verdict = verdict;
     const { source, target, type } = envelope;
     const subject = logSubject({ tenant, domain, source, target, type });
     this.#write(entry, subject, data, draft.traceparent);
@@ -175,33 +197,30 @@ export class LogWriter<State> {
   }
 
   /** Writes a control entry; observers do not see it. */
-  control(
-    draft: ControlDraft & { tenant?: string; cause: Cause; at: Instant; digest?: string },
-  ): LogEntry {
-    const { tenant = NO_TENANT, cause: _cause, at: _at, digest: _digest, ...body } = draft;
+  control(draft: ControlDraft & Framing & { tenant?: string }): LogEntry {
+    const { tenant = NO_TENANT, cause: _c, at: _a, digest: _d, verdict: _v, ...body } = draft;
     const seq = this.#appender.last + 1;
     if (body.kind === "epoch") {
       this.#epoch = seq;
       body.body = { ...body.body, epoch: seq };
     }
     const entry: LogEntry = { ...this.#frame(draft, seq, tenant), ...body };
-    this.#write(
-      entry,
-      controlSubject(tenant === NO_TENANT ? undefined : tenant, this.#options.domain, entry.kind),
-      encodeControlBody(entry as Exclude<LogEntry, { kind: "event" }>),
-    );
+    const data = encodeControlBody(entry as Exclude<LogEntry, { kind: "event" }>);
+    if (entry.kind === "begun" && data.length > ENTRY_BYTES_MAX - STAMPS_BYTES_MAX) {
+      throw new UnappendableError("the plan's last event would not fit");
+    }
+    const owner = tenant === NO_TENANT ? undefined : tenant;
+    this.#write(entry, controlSubject(owner, this.#options.domain, entry.kind), data);
     return entry;
   }
 
-  #frame(
-    draft: { cause: Cause; at: Instant; digest?: string },
-    seq: number,
-    tenant: string,
-  ): Omit<EventEntry, "kind" | "envelope"> {
-    const { cause, at, digest } = draft;
-    const seen = { ...this.#options.fold.seen };
-    const frame = { seq, tenant, cause, at, epoch: this.#epoch, seen };
-    return digest === undefined ? frame : { ...frame, digest };
+  #frame(draft: Framing, seq: number, tenant: string): Omit<EventEntry, "kind" | "envelope"> {
+    const { cause, at, digest, verdict } = draft;
+    const { seq: prev, seen } = this.#options.fold;
+    const frame: EntryFrame = { seq, tenant, cause, at, epoch: this.#epoch, prev, seen };
+    if (digest !== undefined) frame.digest = digest;
+    if (verdict !== undefined) frame.verdict = verdict;
+    return frame;
   }
 
   /** W1, W2. */
@@ -227,6 +246,7 @@ export class LogWriter<State> {
   async reconcile(): Promise<boolean> {
     const { bus, stream } = this.#options;
     await this.#appender.close();
+    if (this.#isClosed) return false;
     const pending = [...this.#inFlight];
     let last = this.#acked;
     for (const written of pending) {
@@ -236,6 +256,7 @@ export class LogWriter<State> {
       last = written.entry.seq;
     }
     const state = await bus.streamState(stream);
+    if (this.#isClosed) return false;
     if (state === undefined || state.lastSeq < last) {
       throw new HarmovelaError("internal_error", `${stream} is shorter than what it acknowledged`);
     }
@@ -251,7 +272,9 @@ export class LogWriter<State> {
     return true;
   }
 
+  /** Nothing is written after it, also not by a `reconcile` under way. */
   async close(): Promise<void> {
+    this.#isClosed = true;
     await this.#appender.close();
   }
 }

@@ -20,7 +20,7 @@ export interface ProcessConfig {
   answererAuth: BusAuth | undefined;
 }
 
-/** Reads `HARMOVELA_*` (README, operating); throws a ConfigError that lists every problem. */
+/** Reads `HARMOVELA_*` (docs/operating.md); throws a ConfigError that lists every problem. */
 export function readConfig(env: Record<string, string | undefined>): ProcessConfig {
   const problems: string[] = [];
   const whole = (name: string, fallback: number, max: number): number => {

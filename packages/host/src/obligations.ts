@@ -4,6 +4,7 @@
  * O1 Asked again after every entry; nothing is remembered between two of them but the state.
  * O2 A timer is written at its due time, never below the time of the last entry.
  * O3 What cannot be written is settled by `obligation_failed`, with an alarm, and the next one follows.
+ * O4 An obligation that its own entry does not discharge is a broken rule: an alarm and a pause.
  */
 import type { Instant, Owed } from "@harmovela/envelope";
 import type { Alarms } from "./alarms.ts";
@@ -31,6 +32,7 @@ export class Obligations<State> {
   readonly #context: ObligationsContext<State>;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #reported = new Set<string>();
+  #lastId: string | undefined;
 
   constructor(context: ObligationsContext<State>) {
     this.#context = context;
@@ -102,6 +104,12 @@ export class Obligations<State> {
     const { tenant } = owed;
     const cause = { owed: owed.cause };
     const id = "event" in owed ? owed.event.id : owed.begin.id;
+    if (id === this.#lastId) {
+      // O4: its own entry did not discharge it; written again and again it would fill the log.
+      this.#onBroken(new Error(`obligation ${id} is owed again right after its entry`));
+      return false;
+    }
+    this.#lastId = id;
     try {
       if (failing.has(id)) throw new UnappendableError("its entry cannot be folded");
       if ("event" in owed) writer.event({ tenant, envelope: owed.event, cause, at });

@@ -2,12 +2,13 @@
 import {
   type Bus,
   type Clock,
-  decodeEntry,
+  decodeFrame,
+  type FramedMessage,
   logStream,
   type Reader,
   type StoredMessage,
 } from "@harmovela/bus";
-import type { Domain, LogEntry } from "@harmovela/envelope";
+import type { Domain } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import type { Fold } from "./fold.ts";
 
@@ -23,6 +24,7 @@ export class ObservedLog<State> {
   /** The domain's intake is settled up to here. */
   intake = 0;
   #epoch = 0;
+  #prev = 0;
   #ahead: StoredMessage[] = [];
   #onArrival: (() => void) | undefined;
 
@@ -70,23 +72,32 @@ export class ObservedLog<State> {
   }
 
   #foldArrived(fold: Fold<State>, upTo: number): void {
+    const before = fold.seen[this.domain] ?? 0;
+    let seq = before;
     for (;;) {
       if (this.#ahead.length === 0) this.#ahead = this.#reader.take(1_000);
       const next = this.#ahead[0];
-      if (next === undefined || next.seq > upTo) return;
+      if (next === undefined || next.seq > upTo) break;
       this.#ahead.shift();
-      const entry = decodeEntry(next);
-      if (entry !== undefined && this.#isOurs(entry)) {
-        fold.observe(this.domain, entry);
-        if ("in" in entry.cause) this.intake = Math.max(this.intake, entry.cause.in);
+      const framed = decodeFrame(next);
+      if (framed !== undefined && this.#isOurs(framed)) {
+        const entry = framed.entry();
+        if (entry !== undefined) fold.observe(this.domain, entry);
+        const { cause } = framed.frame;
+        if ("in" in cause) this.intake = Math.max(this.intake, cause.in);
       }
-      fold.seen[this.domain] = next.seq;
+      seq = next.seq;
     }
+    if (seq > before) fold.sawUpTo(this.domain, seq);
   }
 
-  #isOurs(entry: LogEntry): boolean {
-    if (entry.kind === "epoch" && entry.epoch === entry.seq) this.#epoch = entry.epoch;
-    return entry.epoch === this.#epoch && this.#epoch > 0;
+  /** The same rule as the fold's own (F2). */
+  #isOurs({ frame, kind }: FramedMessage): boolean {
+    if (frame.prev !== this.#prev) return false;
+    if (kind === "epoch" && frame.epoch === frame.seq) this.#epoch = frame.epoch;
+    if (frame.epoch !== this.#epoch || this.#epoch === 0) return false;
+    this.#prev = frame.seq;
+    return true;
   }
 
   #arrival(ms: number): Promise<void> {

@@ -21,7 +21,7 @@ export class RefusalRate {
 
   /** Whether this refusal gets an entry of its own. */
   takes(tenant: string, source: string, now: Instant): boolean {
-    const key = `${tenant} ${source}`;
+    const key = `${tenant}\u0000${source}`;
     const bucket = this.#buckets.get(key) ?? { tokens: BURST, at: now };
     this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
@@ -51,7 +51,8 @@ export class RefusalRate {
 
   /** What was not logged one by one since the last call. */
   drain(): { counts: Record<string, number>; total: number } {
-    const drained = { counts: Object.fromEntries(this.#counts), total: this.#total };
+    const named = [...this.#counts].map(([key, count]) => [key.replace("\u0000", " "), count]);
+    const drained = { counts: Object.fromEntries(named), total: this.#total };
     this.#counts = new Map();
     this.#total = 0;
     return drained;

@@ -2,15 +2,24 @@
  * Things that may leave the process only when the log entry they speak of is stored
  * (architecture, section 6: tagged with the last folded sequence, released when that is acked).
  */
+interface Waiting {
+  seq: number;
+  release: () => void;
+  drop: (() => void) | undefined;
+}
+
 export class Releases {
-  #waiting: { seq: number; release: () => void }[] = [];
+  #waiting: Waiting[] = [];
   #head = 0;
   #released = 0;
 
-  /** Calls `release` when everything up to `seq` is stored; at once when it already is. */
-  add(seq: number, release: () => void): void {
-    if (seq <= this.#released && this.size === 0) release();
-    else this.#waiting.push({ seq, release });
+  /**
+   * Calls `release` when everything up to `seq` is stored, at once when it already is; `drop` instead
+   * when nobody will ever know.
+   */
+  add(seq: number, release: () => void, drop?: () => void): void {
+    if (seq <= this.#released) release();
+    else this.#waiting.push({ seq, release, drop });
   }
 
   /** Everything up to `acked` is stored. */
@@ -28,10 +37,12 @@ export class Releases {
     }
   }
 
-  /** Forgets what was not released: whoever waits asks again. */
+  /** Gives up what was not released: whoever waits asks again. */
   clear(): void {
+    const dropped = this.#waiting.slice(this.#head);
     this.#waiting = [];
     this.#head = 0;
+    for (const { drop } of dropped) drop?.();
   }
 
   get size(): number {

@@ -6,6 +6,7 @@
  * T2 A timer due while the intake is silent is written only after the intake was seen to hold
  *    nothing that was stored before.
  * T3 One turn: due timers, at most 64 steps of plans, at most 256 messages (section 2, fairness).
+ * T4 A leader that was displaced notices within a third of the lease even when it has nothing to write.
  */
 import {
   type AppendFailure,
@@ -14,6 +15,7 @@ import {
   logStream,
   type Reader,
   type StoredMessage,
+  type StreamState,
 } from "@harmovela/bus";
 import type { Instant, LogEntry } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
@@ -81,6 +83,11 @@ export class Term<State> {
   /** Last intake position that was judged, logged or not. */
   #judged = 0;
   #unloggedSince: number | undefined;
+  #lookedAt = 0;
+  /** Settled when the recovery under way is over. */
+  #recovered: Promise<void> = Promise.resolve();
+  #pause = 0;
+  #refusedAtAcked = -1;
   #refusedAt = 0;
   #isTurning = false;
   #isScheduled = false;
@@ -109,7 +116,14 @@ export class Term<State> {
       onAcked: (acked) => this.#onAcked(acked),
       onFailure: (failure) => void this.#recover(failure).catch((error) => this.#stop(error)),
     });
-    this.#requests = new Requests(options.writer, counters, alarms, () => this.wake());
+    this.#requests = new Requests({
+      bus: options.writer,
+      clock: options.clock,
+      counters,
+      alarms,
+      whenStored: (send) => releases.add(this.#writer.last, send),
+      onChange: () => this.wake(),
+    });
     this.#obligations = new Obligations({
       options,
       fold,
@@ -133,6 +147,7 @@ export class Term<State> {
       },
       stream,
       poisoned: context.poisoned,
+      isBlind: false,
       entryAt: (seq) => this.#writer.unacked(seq) ?? this.#read.get(seq),
       onDecideError: (error) =>
         alarms.raise(`decide failed: ${error instanceof Error ? error.message : error}`),
@@ -144,8 +159,9 @@ export class Term<State> {
     return this.#ended;
   }
 
+  /** What it has folded may not be stored yet: answers that rest on it must wait. */
   get isOpen(): boolean {
-    return this.#state === "open" || this.#state === "recovering";
+    return this.#state !== "ended";
   }
 
   get acked(): number {
@@ -169,6 +185,7 @@ export class Term<State> {
       this.#waiting.length === 0 &&
       this.#reader?.buffered === 0 &&
       this.#writer.isIdle &&
+      this.#requests.requests.size === 0 &&
       (owed === undefined || "wakeAt" in owed)
     );
   }
@@ -190,9 +207,19 @@ export class Term<State> {
       at: fold.at,
     });
     await Promise.race([acked, this.#ended]);
+    await this.#recovered;
     if (this.#state !== "opening") return false;
-    const entry = await options.writer.read(logStream(options.domain), this.#writer.last);
-    if (entry !== undefined) this.#time.observe(entry.time);
+    try {
+      const entry = await options.writer.read(logStream(options.domain), this.#writer.last);
+      if (entry !== undefined) this.#time.observe(entry.time);
+    } catch (error) {
+      options.logger.warn({ err: error }, "the bus fell silent at the take-over");
+      this.#finish({ reason: "lease_lost", isFoldIntact: this.#writer.isIdle });
+      return false;
+    }
+    await this.#recovered;
+    if (this.#state !== "opening") return false;
+    this.#lookedAt = options.clock.monotonic();
     this.#judged = fold.intake;
     this.#reader = options.writer.openReader(intakeStream(options.domain), {
       after: fold.intake,
@@ -222,7 +249,7 @@ export class Term<State> {
     this.#isTurning = false;
     if (this.#state !== "open") return;
     if (error instanceof HarmovelaError && error.category === "dependency") {
-      this.#context.alarms.raise(`turn failed: ${error.message}`);
+      this.#context.options.logger.warn({ err: error }, "the bus does not answer");
       this.#wait(RETRY_MS_MAX / 4);
     } else if (!(error instanceof EvolveError)) {
       this.#stop(error);
@@ -232,14 +259,16 @@ export class Term<State> {
   async #turn(): Promise<void> {
     // Taken first: what was acknowledged elsewhere before these were stored is folded before they are judged.
     this.#takeBatch();
-    if (!(await this.#catchUpObserved())) return;
+    await this.#catchUpObserved();
+    if (this.#state !== "open") return;
     await this.#workOffIdleTimers();
     if (this.#state !== "open") return;
     this.#guardEvolve(undefined, () => this.#obligations.workOffSteps(STEPS_PER_TURN));
     if (this.#state !== "open") return;
     await this.#judgeBatch();
-    if (this.#state !== "open" || this.#writer.room < 4) return;
-    this.#keepPosition();
+    if (this.#state !== "open") return;
+    if (this.#writer.room >= 4) this.#keepPosition();
+    await this.#noticeDisplacement();
   }
 
   /** T2. */
@@ -325,19 +354,25 @@ export class Term<State> {
       kind: "intake_gap",
       body: { from, to },
       cause: { in: to },
-      at: Math.max(fold.at, message.time),
+      at: fold.at,
     });
     this.#judged = to;
   }
 
   /** What was acknowledged anywhere before these messages were stored is known before they are judged. */
-  async #catchUpObserved(): Promise<boolean> {
-    const { observed, fold } = this.#context;
+  async #catchUpObserved(): Promise<void> {
+    const { observed, fold, alarms } = this.#context;
+    this.#judging.isBlind = false;
     for (const log of observed) {
-      await log.catchUp(fold);
+      try {
+        await log.catchUp(fold);
+      } catch (error) {
+        if (!(error instanceof HarmovelaError) || error.category !== "dependency") throw error;
+        alarms.raise(`cannot catch up with ${log.domain}: ${error.message}`);
+        this.#judging.isBlind = true;
+      }
       this.#requests.targetJudged(log.domain, log.intake);
     }
-    return this.#state === "open";
   }
 
   /** Entries that settled an id which now comes again, so that the outcome can be repeated. */
@@ -357,6 +392,40 @@ export class Term<State> {
         this.#read.set(seq, entry);
       }),
     );
+  }
+
+  /** T4: appends find out by themselves; a leader with nothing to write looks now and then. */
+  async #noticeDisplacement(): Promise<void> {
+    const { options } = this.#context;
+    const now = options.clock.monotonic();
+    if (!this.#writer.isIdle) this.#lookedAt = now;
+    if (now - this.#lookedAt < this.#lookEveryMs) return;
+    this.#lookedAt = now;
+    const stored = await options.writer.streamState(logStream(options.domain));
+    const intake = await options.writer.streamState(intakeStream(options.domain));
+    if (this.#state !== "open" || !this.#writer.isIdle) return;
+    this.#assertSame("log", stored, this.#writer.acked);
+    this.#assertSame("intake", intake, this.#judged);
+    if ((stored?.lastSeq ?? 0) > this.#writer.acked) {
+      this.#finish({ reason: "displaced", isFoldIntact: false });
+    }
+  }
+
+  /** A stream that is gone, recreated or shorter than known must not be judged on (section 6). */
+  #assertSame(which: "log" | "intake", state: StreamState | undefined, known: number): void {
+    const streams = this.#context.fold.leadership?.streams as Record<string, string> | undefined;
+    if (state === undefined) throw new HarmovelaError("internal_error", `the ${which} is gone`);
+    if (state.created !== streams?.[which]) {
+      throw new HarmovelaError("internal_error", `${state.name} was recreated`);
+    }
+    if (state.lastSeq < known) {
+      const what = `${state.name} ends at ${state.lastSeq}, known up to ${known}`;
+      throw new HarmovelaError("internal_error", what);
+    }
+  }
+
+  get #lookEveryMs(): number {
+    return this.#context.options.leaseTtlMs / 3;
   }
 
   /** A restart must not have to judge too much again (section 6). */
@@ -400,11 +469,13 @@ export class Term<State> {
       this.#context.observed.some((log) => log.hasNews);
     const now = this.#time.now();
     const owed = this.#obligations.next(now);
-    if (hasInput || (owed !== undefined && "urgency" in owed && owed.urgency === "step")) {
+    const hasStep = owed !== undefined && "urgency" in owed && owed.urgency === "step";
+    const hasRequest = owed !== undefined && "request" in owed && !this.#requests.isFull;
+    if (hasInput || hasStep || hasRequest) {
       this.wake();
       return;
     }
-    const waits = [WAIT_MS_MAX];
+    const waits = [WAIT_MS_MAX, this.#lookEveryMs];
     if (this.#obligations.pauseMs > 0) waits.push(this.#obligations.pauseMs);
     if (this.#rate.uncounted > 0) waits.push(REFUSED_ENTRY_EVERY_MS);
     if (this.#unloggedSince !== undefined) waits.push(UNLOGGED_MS_MAX);
@@ -431,11 +502,33 @@ export class Term<State> {
     if (this.#state === "ended" || this.#state === "recovering") return;
     const before = this.#state;
     this.#state = "recovering";
+    let onRecovered = (): void => {};
+    this.#recovered = new Promise((resolve) => {
+      onRecovered = resolve;
+    });
+    try {
+      await this.#readWhatIsStored(failure);
+    } finally {
+      // Whoever closed or ended it meanwhile has the last word.
+      if (this.#state === "recovering") this.#state = before;
+      onRecovered();
+    }
+    if (this.#state === "opening") this.#onFirstAckIfStored();
+    this.wake();
+  }
+
+  async #readWhatIsStored(failure: AppendFailure): Promise<void> {
     const { counters, options, alarms, isLeaseHeld } = this.#context;
     counters.add("recoveries");
     options.logger.warn({ failure }, "append failed; reading the log");
     if (failure.reason === "refused") alarms.raise(`the log refuses appends: ${failure.message}`);
-    let pause = failure.reason === "refused" ? RETRY_MS_MIN * 4 : 0;
+    // Grows until something is stored again: a full log must not be hammered with all that is in flight.
+    if (failure.reason !== "refused" || this.#writer.acked > this.#refusedAtAcked) this.#pause = 0;
+    this.#refusedAtAcked = this.#writer.acked;
+    if (failure.reason === "refused") {
+      this.#pause = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN * 4, this.#pause * 2));
+    }
+    let pause = this.#pause;
     for (;;) {
       if (pause > 0) await new Promise<void>((resolve) => options.clock.after(pause, resolve));
       if (!isLeaseHeld()) {
@@ -443,7 +536,7 @@ export class Term<State> {
         return;
       }
       try {
-        if (await this.#writer.reconcile()) break;
+        if (await this.#writer.reconcile()) return;
         this.#finish({ reason: "displaced", isFoldIntact: false });
         return;
       } catch (error) {
@@ -451,10 +544,6 @@ export class Term<State> {
         pause = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, pause * 2));
       }
     }
-    if (this.#state !== "recovering") return;
-    this.#state = before;
-    if (before === "opening") this.#onFirstAckIfStored();
-    this.wake();
   }
 
   #onFirstAckIfStored(): void {
@@ -469,7 +558,7 @@ export class Term<State> {
   /** Judges no more, waits until what was written is stored (bounded), and ends. */
   async close(drainMs: number): Promise<void> {
     if (this.#state === "ended") return;
-    const wasOpen = this.#state === "open";
+    const wasOpen = this.isOpen;
     this.#state = "closing";
     if (wasOpen && !this.#writer.isIdle) {
       await new Promise<void>((resolve) => {

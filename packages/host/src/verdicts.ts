@@ -6,6 +6,15 @@ import type { Releases } from "./releases.ts";
 
 const encoder = new TextEncoder();
 
+/** W3C trace context, version-independent form; anything else is not carried on. */
+const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
+
+/** The sender's `traceparent`, "" when there is none that may be copied into other messages. */
+export function traceparentOf(message: StoredMessage): string {
+  const text = message.header(HEADER.traceparent);
+  return TRACEPARENT.test(text) ? text : "";
+}
+
 export interface VerdictSender {
   answerer: Bus;
   releases: Releases;
@@ -30,7 +39,7 @@ export function sendVerdict(
     sender.counters.add("replies_dropped");
     return;
   }
-  const traceparent = message.header(HEADER.traceparent);
+  const traceparent = traceparentOf(message);
   sender.releases.add(seq, () => {
     sender.counters.add("verdicts");
     sender.answerer.publish(

@@ -89,7 +89,8 @@ function evolveEvent(state: CounterState, entry: Extract<DomainEntry, { kind: "e
   }
 }
 
-export function createCounterDecider(): Decider<CounterState> {
+/** `steps`: how many derived events a plan owes. */
+export function createCounterDecider(steps = STEPS): Decider<CounterState> {
   return {
     initial: () => ({ counts: new Map(), plans: new Map(), timers: [], failed: [] }),
     decide: (_state, { envelope }) => {
@@ -119,7 +120,7 @@ export function createCounterDecider(): Decider<CounterState> {
       }
       for (const [cause, { tenant, at, envelope, done }] of state.plans) {
         const event =
-          done < STEPS ? derived(tenant, cause, `step:${done}`, at, "task.output") : envelope;
+          done < steps ? derived(tenant, cause, `step:${done}`, at, "task.output") : envelope;
         return { event, tenant, cause, urgency: "step", due: 0 };
       }
       return timer === undefined ? undefined : { wakeAt: timer.due };

@@ -171,9 +171,17 @@ describe("failover", () => {
     const subject = `hv.${TENANT}.log.tasks.agent:a.-.task.completed`;
     await sender.bus.store(subject, {}, forged);
     await sender.bus.store(subject, { [HEADER.epoch]: "1", [HEADER.at]: "1" }, forged);
+    // What a displaced leader still had under way, or one of ours whose predecessor was lost.
+    const late = {
+      [HEADER.epoch]: "1",
+      [HEADER.at]: "1",
+      [HEADER.cause]: "in:9",
+      [HEADER.prev]: "1",
+    };
+    await sender.bus.store(subject, late, forged);
     const verdict = await sendUntilAcknowledged(sender, envelope("task.progress"));
     assert.equal(verdict.type, "event.acknowledged");
-    assert.equal(counter.host.status().foreign, 2);
+    assert.equal(counter.host.status().foreign, 3);
     const plan = envelope("task.completed", { task_id: "t" });
     await sendUntilAcknowledged(sender, plan);
     await eventually(async () => (counter.host.status().isSettled ? true : undefined));
@@ -219,7 +227,10 @@ describe("failover", () => {
         const { logStreamSpec } = await import("@harmovela/bus");
         await sender.bus.provision(logStreamSpec("tasks"));
         const headers = Object.fromEntries(
-          [HEADER.cause, HEADER.at, HEADER.epoch].map((key) => [key, stored.header(key)]),
+          [HEADER.cause, HEADER.at, HEADER.epoch, HEADER.prev].map((key) => [
+            key,
+            stored.header(key),
+          ]),
         );
         await sender.bus.store(stored.subject, headers, stored.data);
       }

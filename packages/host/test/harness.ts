@@ -1,12 +1,14 @@
 /** A counter service on a real nats-server, and a sender that is nothing but a plain client of the bus. */
 import {
   type Bus,
+  type Clock,
   connectBus,
   decodeEntry,
   HEADER,
   intakeSubject,
   type JetStreamBus,
   logStream,
+  rpcSubject,
   systemClock,
 } from "@harmovela/bus";
 import {
@@ -16,6 +18,7 @@ import {
   type Envelope,
   type LogEntry,
 } from "@harmovela/envelope";
+import type { ErrorPayload, JsonObject, JsonValue } from "@harmovela/failure";
 import pino from "pino";
 import { type Host, openHost, type ReadHandler } from "../src/index.ts";
 import { COUNTER_SERVICE, type CounterState, createCounterDecider } from "./counter-decider.ts";
@@ -93,48 +96,63 @@ export async function openSender(url: string, tenant = TENANT): Promise<Sender> 
 
 export interface Counter extends AsyncDisposable {
   host: Host;
-  writer: Bus;
+  /** The host's writing connection. */
+  writer: JetStreamBus;
 }
 
-interface HostedOptions<State> {
+/** What comes back of a read. */
+export interface Answer {
+  position?: string;
+  result?: JsonValue;
+  status?: JsonObject;
+  error?: ErrorPayload;
+}
+
+export interface HostedOptions<State> {
   decider: Decider<State>;
   service: string;
   domain: Domain;
   observes: Domain[];
-  reads?: Record<string, ReadHandler<State>>;
-  leaseTtlMs?: number;
-  instance?: string;
+  reads: Record<string, ReadHandler<State>>;
+  leaseTtlMs: number;
+  instance: string;
+  replicas: number;
+  clock: Clock;
+  replyPrefix(tenant: string, source: string): string;
+  /** Puts something between the host and its writing connection. */
+  around(bus: Bus): Bus;
 }
+
+type Needed = "decider" | "service" | "domain" | "observes";
 
 export async function openHosted<State>(
   url: string,
-  { decider, service, domain, observes, reads = {}, leaseTtlMs, instance }: HostedOptions<State>,
+  options: Pick<HostedOptions<State>, Needed> & Partial<HostedOptions<State>>,
 ): Promise<Counter> {
-  const writer = await connectBus({ servers: url, name: "writer" });
+  const { around = (bus: Bus) => bus, ...rest } = options;
+  const connection = await connectBus({ servers: url, name: "writer" });
   const answerer = await connectBus({ servers: url, name: "answerer" });
+  const writer = around(connection);
   const host = await openHost<State>({
-    domain,
-    service,
-    decider,
-    observes,
-    reads,
+    reads: {},
     version: "0.1.0",
-    instance: instance ?? `test-${Math.random().toString(36).slice(2)}`,
+    instance: `test-${Math.random().toString(36).slice(2)}`,
     settings: {},
-    writer,
-    answerer,
     clock: systemClock,
     logger: pino({ level: process.env.HARMOVELA_TEST_LOG ?? "silent" }),
     replicas: 1,
     replyPrefix: () => "_INBOX.",
-    leaseTtlMs: leaseTtlMs ?? 1_500,
+    leaseTtlMs: 1_500,
+    ...rest,
+    writer,
+    answerer,
   });
   return {
     host,
-    writer,
+    writer: connection,
     [Symbol.asyncDispose]: async () => {
       await host.close();
-      await writer.close();
+      await connection.close();
       await answerer.close();
     },
   };
@@ -142,30 +160,58 @@ export async function openHosted<State>(
 
 export function openCounter(
   url: string,
-  more: { decider?: Decider<CounterState>; leaseTtlMs?: number; instance?: string } = {},
+  more: Partial<HostedOptions<CounterState>> = {},
 ): Promise<Counter> {
-  const { decider = createCounterDecider(), ...rest } = more;
   return openHosted<CounterState>(url, {
-    ...rest,
-    decider,
+    decider: createCounterDecider(),
     service: COUNTER_SERVICE,
     domain: "tasks",
     observes: [],
     reads: {
       count: (state, { source }, { tenant }) => state.counts.get(`${tenant}/${source}`) ?? 0,
     },
+    ...more,
   });
 }
 
-export function openObserver(url: string): Promise<Counter> {
+export function openObserver(
+  url: string,
+  more: Partial<HostedOptions<ObserverState>> = {},
+): Promise<Counter> {
   return openHosted<ObserverState>(url, {
     decider: createObserverDecider(),
     service: OBSERVER_SERVICE,
     domain: "beliefs",
     observes: ["tasks"],
     reads: { state: (state) => describeObserver(state) },
+    ...more,
   });
 }
+
+export const rpc = (verb: string, domain: Domain = "tasks"): string =>
+  rpcSubject({ tenant: TENANT, source: "agent:a", domain, verb });
+
+/** Asks for a read; resolves with the whole answer. */
+export async function ask(
+  { bus }: Sender,
+  verb: string,
+  params: JsonObject = {},
+  domain: Domain = "tasks",
+): Promise<Answer> {
+  const data = encoder.encode(JSON.stringify(params));
+  const answer = await bus.request(rpc(verb, domain), {}, data, 10_000);
+  return JSON.parse(decoder.decode(answer.data)) as Answer;
+}
+
+/** The events of a log, as "type task". */
+export function eventsOf(log: LogEntry[]): string[] {
+  return log.flatMap((entry) =>
+    entry.kind === "event" ? [`${entry.envelope.type} ${entry.envelope.task_id ?? "-"}`] : [],
+  );
+}
+
+export const errorOf = (verdict: Envelope): ErrorPayload =>
+  (verdict.payload as unknown as { error: ErrorPayload }).error;
 
 /** All entries of a log as they are stored now. */
 export async function readLog(bus: Bus, domain: Domain = "tasks"): Promise<LogEntry[]> {

@@ -64,8 +64,9 @@ describe("a hosted decider", () => {
     await counter.host.untilLeading();
     await using sender = await openSender(server.url);
     const sent = envelope("task.completed", { task_id: "t1" });
-    const verdict = await sender.send(sent);
+    const [verdict, again] = await Promise.all([sender.send(sent), sender.send(sent)]);
     assert.equal((verdict.payload as { pending?: boolean }).pending, true);
+    assert.deepEqual(again.payload, { ...ack(verdict), duplicate: true });
     const entries = await eventually(async () => {
       const log = await readLog(sender.bus);
       const at = log.findIndex((entry) => entry.kind === "begun" && entry.plan.id === sent.id);

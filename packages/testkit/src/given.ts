@@ -147,7 +147,7 @@ export class Given<State> {
     ),
   ): DomainEntry {
     const seq = this.log.length + 1;
-    const frame = { seq, at: this.now, epoch: 1, seen: {} };
+    const frame = { seq, at: this.now, epoch: 1, prev: seq - 1, seen: {} };
     const entry: DomainEntry =
       body.kind === "event"
         ? { ...frame, ...body, envelope: stamped(body.envelope, seq) }

@@ -7,7 +7,8 @@
  *     what is missing there was deleted, trimmed or filtered.
  * R3. Whatever else goes wrong (consumer gone, server restarted, heartbeats missed, pull refused) has the
  *     same answer: a new consumer.
- * R4. Asked for and not yet taken never exceeds the read-ahead bound.
+ * R4. Asked for and not yet taken never exceeds the read-ahead bound, in messages and, by the size of
+ *     those that came last, in bytes: the server cuts the link of a client that falls 64 MiB behind.
  */
 import { createInbox, type Msg, type NatsConnection, type Subscription } from "@nats-io/nats-core";
 import { callOut } from "../call-out.ts";
@@ -16,6 +17,12 @@ import { askApi } from "./api.ts";
 import { DeliveredMessage, parseDelivery } from "./stored-message.ts";
 
 const BUFFERED_DEFAULT = 1_024;
+/** Read-ahead in bytes, a quarter of what the server lets a client fall behind. */
+const BUFFERED_BYTES_MAX = 16 * 1024 * 1024;
+/** What a message is taken for before the first has arrived: the largest there is, nearly. */
+const SIZE_ASSUMED = 256 * 1024;
+/** How slowly a large message is forgotten. */
+const SIZE_DECAY = 0.97;
 const NANOS_PER_MS = 1_000_000;
 /** How long one pull waits on the server. */
 const PULL_EXPIRES_MS = 30_000;
@@ -66,6 +73,8 @@ export class JetStreamReader implements Reader {
   #current: Incarnation | undefined;
   #retry: NodeJS.Timeout | undefined;
   #retryMs = RETRY_MS_MIN;
+  /** Size of recent messages, bytes; rises at once and falls slowly. */
+  #size = SIZE_ASSUMED;
 
   constructor(connection: ReaderConnection, stream: string, options: ReaderOptions) {
     this.#connection = connection;
@@ -206,12 +215,18 @@ export class JetStreamReader implements Reader {
     );
   }
 
+  /** How many messages may be under way or waiting now (R4). */
+  get #allowance(): number {
+    return Math.max(1, Math.min(this.#maxBuffered, Math.floor(BUFFERED_BYTES_MAX / this.#size)));
+  }
+
   /** Asks for more when at least half of the read-ahead is free. */
   #pull(): void {
     const current = this.#current;
     if (!current?.isReady || !this.#connection.isConnected()) return;
-    const free = this.#maxBuffered - this.buffered - current.outstanding;
-    if (free <= 0 || free * 2 < this.#maxBuffered) return;
+    const allowance = this.#allowance;
+    const free = allowance - this.buffered - current.outstanding;
+    if (free <= 0 || free * 2 < allowance) return;
     current.outstanding += free;
     this.#connection.nats.publish(
       `$JS.API.CONSUMER.MSG.NEXT.${this.#stream}.${current.name}`,
@@ -240,13 +255,14 @@ export class JetStreamReader implements Reader {
     if (current.outstanding > 0) current.outstanding -= 1;
     if (info.streamSeq > this.#received) {
       this.#received = info.streamSeq;
+      this.#size = Math.max(message.data.length, 1, this.#size * SIZE_DECAY);
       this.#buffer.push(new DeliveredMessage(message, info));
       if (!this.#isAnnounced) {
         this.#isAnnounced = true;
         callOut(this.#options.onReady);
       }
     }
-    if (current.outstanding * 2 <= this.#maxBuffered) this.#pull();
+    if (current.outstanding * 2 <= this.#allowance) this.#pull();
   }
 
   /** A status instead of a message: alive (100), a pull has ended (404, 408), or trouble. */

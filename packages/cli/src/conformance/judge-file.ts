@@ -1,6 +1,7 @@
 /** Whether a file does what its manifest expects (spec 10.2). */
 import { readFileSync } from "node:fs";
 import { parseJson } from "@harmovela/envelope";
+import { describeFailure } from "../command-failure.ts";
 import { illegalLinesOf } from "./illegal-lines.ts";
 import type { Fixture } from "./manifest.ts";
 import { FEATURES } from "./needs.ts";
@@ -28,12 +29,24 @@ export async function judgeFile(
   fixture: Fixture,
   options: { strict: boolean },
 ): Promise<FixtureResult> {
-  const lines = toLines(readFileSync(fixture.file, "utf8"));
-  const first = await runLines(lines);
-  const second = await runLines(underOtherNames(lines));
-  const { status, detail } = judgeRuns(fixture, first, second, options);
   const { path, level, profile = null } = fixture;
+  const { status, detail } = await runTwice(fixture, options);
   return { path, level: `HARMOVELA-${level}`, profile, status, detail };
+}
+
+async function runTwice(
+  fixture: Fixture,
+  options: { strict: boolean },
+): Promise<Pick<FixtureResult, "status" | "detail">> {
+  try {
+    const lines = toLines(readFileSync(fixture.file, "utf8"));
+    const first = await runLines(lines);
+    const second = await runLines(underOtherNames(lines));
+    return judgeRuns(fixture, first, second, options);
+  } catch (error) {
+    // One file that cannot be run must not hide what the others do.
+    return { status: "fail", detail: `it could not be run: ${describeFailure(error)}` };
+  }
 }
 
 function underOtherNames(lines: readonly SourceLine[]): SourceLine[] {

@@ -11,7 +11,7 @@ import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { findNatsServer } from "@harmovela/bus";
-import { HarmovelaError } from "@harmovela/failure";
+import { CommandFailure } from "../command-failure.ts";
 import { lockFileOf, waitForStore } from "./store-lock.ts";
 
 export interface NatsProcessOptions {
@@ -39,7 +39,7 @@ const STOP_MS_MAX = 10_000;
 const LOG_CHARS_MAX = 16_384;
 const LOOPBACK = "127.0.0.1";
 
-/** N1. $0: nats-server, $1: its configuration, $2: where its process id goes. */
+/** N1. $0: nats-server, $1: its configuration, $2: where its process id goes, $3: what goes with it. */
 const KEEPER = `
 exec 3<&0
 "$0" -c "$1" </dev/null 3<&- &
@@ -48,7 +48,7 @@ echo $server > "$2"
 { cat <&3 >/dev/null 2>&1; kill -TERM $server 2>/dev/null; } >/dev/null 2>&1 &
 wait $server
 code=$?
-rm -f "$2"
+rm -rf "$2" "$3"
 exit $code
 `;
 
@@ -56,8 +56,7 @@ exit $code
 export async function startNatsProcess(options: NatsProcessOptions = {}): Promise<NatsProcess> {
   const binary = findNatsServer();
   if (binary === undefined) {
-    throw new HarmovelaError(
-      "connection_error",
+    throw new CommandFailure(
       "no nats-server on this machine: put one on PATH, name it in HARMOVELA_NATS_SERVER, or use --server URL",
     );
   }
@@ -65,33 +64,29 @@ export async function startNatsProcess(options: NatsProcessOptions = {}): Promis
   if (options.port !== undefined && !(await isFree(host, options.port))) {
     throw portTaken(host, options.port);
   }
-  const folder = mkdtempSync(join(tmpdir(), "harmovela-"));
-  const storeDir = options.storeDir ?? join(folder, "store");
-  try {
-    await waitForStore(storeDir);
-    for (let attempt = 1; ; attempt++) {
+  for (let attempt = 1; ; attempt++) {
+    const folder = mkdtempSync(join(tmpdir(), "harmovela-"));
+    const storeDir = options.storeDir ?? join(folder, "store");
+    let server: OwnedServer | undefined;
+    try {
+      await waitForStore(storeDir);
       const port = options.port ?? (await freePort(host));
-      const server = new OwnedServer({ binary, folder, storeDir, host, port });
-      try {
-        await server.start();
-        return server;
-      } catch (error) {
-        await server.stop();
-        // Between finding a free port and listening on it somebody else may have taken it.
-        const isClash = server.log.includes("address already in use");
-        if (isClash && options.port !== undefined) throw portTaken(host, port);
-        if (!isClash || attempt >= START_ATTEMPTS_MAX) throw error;
-      }
+      server = new OwnedServer({ binary, folder, storeDir, host, port });
+      await server.start();
+      return server;
+    } catch (error) {
+      await server?.stop();
+      rmSync(folder, { recursive: true, force: true });
+      // Between finding a free port and listening on it somebody else may have taken it.
+      const isClash = server?.log.includes("address already in use") === true;
+      if (isClash && options.port !== undefined) throw portTaken(host, options.port);
+      if (!isClash || attempt >= START_ATTEMPTS_MAX) throw error;
     }
-  } catch (error) {
-    rmSync(folder, { recursive: true, force: true });
-    throw error;
   }
 }
 
-function portTaken(host: string, port: number): HarmovelaError {
-  return new HarmovelaError(
-    "connection_error",
+function portTaken(host: string, port: number): CommandFailure {
+  return new CommandFailure(
     `port ${port} of ${host} is in use: a stack may be running there already; use it with --server nats://${host}:${port}, or take another --port`,
   );
 }
@@ -113,7 +108,7 @@ async function isFree(host: string, port: number): Promise<boolean> {
 
 async function freePort(host: string): Promise<number> {
   const port = await listen(host, 0);
-  if (port === undefined) throw new HarmovelaError("connection_error", `no free port on ${host}`);
+  if (port === undefined) throw new CommandFailure(`no free port on ${host}`);
   return port;
 }
 
@@ -155,7 +150,7 @@ class OwnedServer implements NatsProcess {
       file,
       `host: ${JSON.stringify(host)}\nport: ${port}\njetstream { store_dir: ${JSON.stringify(storeDir)} }\n`,
     );
-    const child = spawn("/bin/sh", ["-c", KEEPER, binary, file, lockFileOf(storeDir)], {
+    const child = spawn("/bin/sh", ["-c", KEEPER, binary, file, lockFileOf(storeDir), folder], {
       stdio: ["pipe", "pipe", "pipe"],
       detached: true,
     });
@@ -195,11 +190,11 @@ class OwnedServer implements NatsProcess {
     return new Promise((resolve, reject) => {
       const fail = (what: string): void => {
         clearTimeout(timer);
-        reject(new HarmovelaError("connection_error", `${what}: ${lastLineOf(this.#log)}`));
+        reject(new CommandFailure(`${this.#place.binary}: ${what}: ${lastLineOf(this.#log)}`));
       };
-      const timer = setTimeout(() => fail("nats-server is not ready in time"), READY_MS_MAX);
-      child.once("exit", () => fail("nats-server has ended"));
-      child.once("error", () => fail("nats-server cannot be started"));
+      const timer = setTimeout(() => fail("not ready in time"), READY_MS_MAX);
+      child.once("exit", () => fail("it has ended"));
+      child.once("error", () => fail("it cannot be started"));
       const keep = (chunk: Buffer): void => {
         this.#log = `${this.#log}${chunk}`.slice(-LOG_CHARS_MAX);
         if (!this.#log.includes("Server is ready")) return;

@@ -1,7 +1,7 @@
 /** One server at a time on a store: two would write into the same files. */
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { HarmovelaError } from "@harmovela/failure";
+import { CommandFailure } from "../command-failure.ts";
 
 /** Holds the process id of the server on this store. */
 const LOCK = "harmovela.lock";
@@ -21,8 +21,7 @@ export async function waitForStore(storeDir: string): Promise<void> {
   const until = performance.now() + WAIT_MS_MAX;
   for (let pid = holderOf(file); pid !== undefined; pid = holderOf(file)) {
     if (performance.now() >= until) {
-      throw new HarmovelaError(
-        "connection_error",
+      throw new CommandFailure(
         `${storeDir} is in use by nats-server (process ${pid}): work with it by --server URL, or stop it (if there is no such server, remove ${file})`,
       );
     }

@@ -67,7 +67,8 @@ export class IntakeSession {
     this.#verdict = undefined;
     this.#rejections.clear();
     try {
-      await this.#bus.store(subject, { [HEADER.replyTo]: `${this.#inbox}.${this.#line}` }, bytes);
+      const reply = `${this.#inbox}.${this.#line}`;
+      await this.#bus.store(subject, { [HEADER.replyTo]: reply }, bytes, STALL_MS_MAX);
     } catch (error) {
       const known = toHarmovelaError(error);
       if (known.code !== "no_service") throw error;
