@@ -25,7 +25,7 @@ const move = fc.oneof(
       task,
       parent: fc.option(task, { nil: undefined, freq: 2 }),
       by: agent,
-      to: agent,
+      to: fc.option(agent, { nil: undefined, freq: 4 }),
       dueMs: fc.constantFrom(undefined, undefined, -100, 60),
       key: fc.constantFrom(undefined, undefined, undefined, "k"),
     }),
@@ -88,8 +88,8 @@ function envelopeOf(scenario: World, now: Move): Envelope | undefined {
       task: now.task,
       parent: now.parent,
       from: now.by,
-      to: now.to,
       payload: { ...deadline, ...key },
+      more: { delegated_to: now.to as never },
     });
   }
   if (now.do === "say") {
@@ -113,7 +113,7 @@ function envelopeOf(scenario: World, now: Move): Envelope | undefined {
   if (now.do !== "follow" && now.do !== "refuse" && now.do !== "escalate") return undefined;
   const delegation = findDelegation(scenario.state, scenario.tenant, now.task);
   if (delegation === undefined) return undefined;
-  const { delegatedBy: from, delegatedTo: to, state } = delegation;
+  const { delegatedBy: from, delegatedTo: to = "agent:c", state } = delegation;
   const common = { task: now.task, parent: undefined, from, to };
   if (now.do === "refuse") return del("rejected", common);
   if (now.do === "escalate") return del("escalated", { ...common, by: from, to: now.to });

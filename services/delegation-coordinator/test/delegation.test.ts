@@ -379,8 +379,24 @@ test("what an event leaves out is read from its sender, its target and the state
   scenario.given(bare("accepted", "agent:worker", "agent:planner"));
   scenario.given(bare("handoff.completed", "agent:planner", "agent:worker"));
   assert.equal(standing(scenario), "handed_off agent:worker");
-  const nobody = del("requested", { task: "d", more: { delegated_to: undefined as never } });
-  scenario.when(nobody).rejected("invalid_envelope", { missing: ["delegated_to"] });
+});
+
+test("an offer that names nobody is open to whoever accepts first", () => {
+  const open = () =>
+    parented().given(del("requested", { more: { delegated_to: undefined as never } }));
+  open()
+    .when(del("rejected", { by: "agent:other", to: "agent:other" }))
+    .rejected("unauthorized");
+  open()
+    .when(del("accepted", { by: "agent:other", to: "agent:worker" }))
+    .rejected("protocol_error");
+  const scenario = open().given(del("accepted"));
+  scenario
+    .when(del("accepted", { by: "agent:other", to: "agent:other" }))
+    .rejected("unauthorized", { delegated_to: "agent:worker" });
+  const token = signed(claims(scenario.now, "jti_open"));
+  scenario.given(del("handoff.completed", { token }));
+  assert.equal(standing(scenario), "handed_off agent:worker");
 });
 
 test("nobody delegates in another's name, or to other parties than agreed", () => {

@@ -90,17 +90,19 @@ test("4.1 coordination stands on security, which needs proved senders", () => {
 test("4.2 the fields of a profile are required for the sessions that negotiated it, and no others", () => {
   const scenario = openSession(world(), "s", { profiles: [ARS] });
   openSession(scenario, "plain");
-  const freshness = (session_id?: string) =>
-    event("environment.observed", {
+  let offers = 0;
+  const offer = (session_id?: string) => {
+    offers += 1;
+    return event("delegation.requested", {
       ...(session_id === undefined ? {} : { session_id }),
-      type: "delegation.requested",
-      task_id: "t",
+      task_id: `t${offers}`,
     });
+  };
   const missing = ["delegated_by", "delegated_to", "parent_task_id"];
-  scenario.when(freshness("s")).rejected("invalid_envelope", { missing });
-  scenario.when(freshness("plain")).accepted();
-  scenario.when(freshness("never opened")).accepted();
-  scenario.when(freshness()).accepted();
+  scenario.when(offer("s")).rejected("invalid_envelope", { missing });
+  scenario.when(offer("plain")).accepted();
+  scenario.when(offer("never opened")).accepted();
+  scenario.when(offer()).accepted();
 });
 
 test("4.2 a deployment sets the profiles of events without session", () => {

@@ -50,7 +50,7 @@ export function derivedExpired(service: string, delegation: Delegation, due: Ins
     task_id: taskId,
     ...(parentId === undefined ? {} : { parent_task_id: parentId }),
     delegated_by: delegatedBy,
-    delegated_to: delegatedTo,
+    ...(delegatedTo === undefined ? {} : { delegated_to: delegatedTo }),
     ...(delegation.namesTenant ? { tenant_id: tenant } : {}),
     payload: { reason: "deadline_expired", error: { ...error } as JsonObject },
   };

@@ -66,16 +66,19 @@ function isFrom(delegation: Delegation, type: string): boolean {
   return FROM[type]?.includes(delegation.state) ?? false;
 }
 
-/** Only the delegate accepts or rejects, and only what was offered to it. */
+/** Only the delegate accepts or rejects, and only what was offered to it; an open offer is anybody's to accept. */
 function answerRefusal(delegation: Delegation, envelope: Envelope): ErrorPayload | undefined {
   const { source, type } = envelope;
-  if (source !== delegation.delegatedTo || !isFrom(delegation, type)) {
-    return outOfTurn(delegation, type, source);
-  }
+  const isOpen = delegation.delegatedTo === undefined && type === "delegation.accepted";
+  const isDelegate = isOpen || source === delegation.delegatedTo;
+  if (!isDelegate || !isFrom(delegation, type)) return outOfTurn(delegation, type, source);
   return namesParties(delegation, envelope) ? undefined : notTheParties(delegation);
 }
 
-/** Either party takes the task to somebody else, in its own name or the other's (section 11, C27). */
+/**
+ * Either party takes the task to somebody else, in its own name or the other's (section 11, C27), or to
+ * whoever accepts it first.
+ */
 function escalationRefusal(delegation: Delegation, envelope: Envelope): ErrorPayload | undefined {
   const { source, type, delegated_by: by = source } = envelope;
   const { delegatedBy, delegatedTo } = delegation;
@@ -84,9 +87,6 @@ function escalationRefusal(delegation: Delegation, envelope: Envelope): ErrorPay
     return outOfTurn(delegation, type, source);
   }
   const to = delegateNamed(envelope);
-  if (to === undefined) {
-    const details = { missing: ["delegated_to"] };
-    return reject("invalid_envelope", `${type} names nobody to escalate to`, details);
-  }
-  return parties.includes(by) && to !== delegatedTo ? undefined : notTheParties(delegation);
+  const isElsewhere = to === undefined || to !== delegatedTo;
+  return parties.includes(by) && isElsewhere ? undefined : notTheParties(delegation);
 }

@@ -9,6 +9,7 @@ import { forgetTokens, rememberToken } from "../tokens/memory.ts";
 import { deadlineOf, instantOf } from "./deadline.ts";
 import { proofOf } from "./handoff.ts";
 import { arm, disarm, retire, voidTokens } from "./offer.ts";
+import { delegateNamed } from "./parties.ts";
 import { keyIn } from "./request.ts";
 import { type Delegation, findDelegation, isPending, keyOf } from "./state.ts";
 
@@ -27,7 +28,7 @@ export function evolveDelegation(state: TaskState, entry: EventEntry): string | 
   if (delegation.task) delegation.task.lastAt = entry.at;
   switch (envelope.type) {
     case "delegation.accepted":
-      return accept(state, delegation);
+      return accept(state, delegation, envelope.source);
     case "delegation.rejected":
       return rejectOffer(state, delegation, entry);
     case "delegation.escalated":
@@ -42,7 +43,6 @@ export function evolveDelegation(state: TaskState, entry: EventEntry): string | 
 function open(state: TaskState, entry: EventEntry, id: string): string | undefined {
   const { envelope, seq, at } = entry;
   const delegatedTo = envelope.delegated_to;
-  if (delegatedTo === undefined) return "a delegation to nobody";
   const known = state.tenants.get(entry.tenant)?.tasks.get(id);
   const task = known ?? insertTask(state, entry, id, delegatedTo);
   if (typeof task === "string") return task;
@@ -58,7 +58,7 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
     parentId: task.parent?.id,
     state: "requested",
     delegatedBy: nameIn(tenant, envelope.source),
-    delegatedTo: nameIn(tenant, delegatedTo),
+    delegatedTo: delegatedTo === undefined ? undefined : nameIn(tenant, delegatedTo),
     owner: nameIn(tenant, envelope.source),
     opening: { id: envelope.id, type: envelope.type, seq },
     openedAt: at,
@@ -90,11 +90,12 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
   return undefined;
 }
 
-function accept(state: TaskState, delegation: Delegation): string | undefined {
+function accept(state: TaskState, delegation: Delegation, by: string): string | undefined {
   const { task } = delegation;
   if (task === undefined || !isPending(delegation)) return `${delegation.state} to accepted`;
   disarm(state, delegation);
   delegation.state = "accepted";
+  delegation.delegatedTo ??= nameIn(task.tenant, by);
   if (task.owner === undefined) {
     delegation.hasTaken = true;
     run(state, delegation, task);
@@ -155,14 +156,14 @@ function escalate(
   { envelope, seq }: EventEntry,
 ): string | undefined {
   const { task } = delegation;
-  const to = envelope.delegated_to ?? envelope.target;
-  if (task === undefined || to === undefined || delegation.state === "rejected") {
+  const to = delegateNamed(envelope);
+  if (task === undefined || delegation.state === "rejected") {
     return `${delegation.state} to escalated`;
   }
   retire(delegation, seq, task);
   delegation.state = "escalated";
   delegation.delegatedBy = nameIn(task.tenant, envelope.delegated_by ?? envelope.source);
-  delegation.delegatedTo = nameIn(task.tenant, to);
+  delegation.delegatedTo = to === undefined ? undefined : nameIn(task.tenant, to);
   delegation.opening = { id: envelope.id, type: envelope.type, seq };
   delegation.handoff = undefined;
   delegation.hasTaken = false;
@@ -177,7 +178,7 @@ function handOff(
   { envelope, seq, at }: EventEntry,
 ): string | undefined {
   const { task, delegatedTo } = delegation;
-  if (task === undefined || delegation.state !== "accepted") {
+  if (task === undefined || delegatedTo === undefined || delegation.state !== "accepted") {
     return `${delegation.state} to handed_off`;
   }
   const { tokens } = task.tenant.delegations;

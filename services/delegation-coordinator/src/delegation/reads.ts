@@ -28,7 +28,7 @@ function viewOf(found: Delegation): JsonObject {
     task_id: found.taskId,
     state: found.state,
     delegated_by: found.delegatedBy,
-    delegated_to: found.delegatedTo,
+    delegated_to: found.delegatedTo ?? null,
     owner: found.task === undefined ? found.owner : ownerOf(found.task),
     route: routeOf(found),
     attempt: found.attempt,
@@ -45,9 +45,9 @@ function viewOf(found: Delegation): JsonObject {
   return view;
 }
 
-/** A refused offer leaves the questions with the delegator. */
+/** An offer that was refused, or that nobody took yet, leaves the questions with the delegator. */
 function routeOf({ state, delegatedBy, delegatedTo }: Delegation): string {
-  return state === "rejected" ? delegatedBy : delegatedTo;
+  return state === "rejected" ? delegatedBy : (delegatedTo ?? delegatedBy);
 }
 
 /** Whose a task is, who works on it, and whom to ask about it. */

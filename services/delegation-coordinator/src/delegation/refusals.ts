@@ -37,7 +37,7 @@ export function about(delegation: Delegation): JsonObject {
     task_id: taskId,
     state,
     delegated_by: delegatedBy,
-    delegated_to: delegatedTo,
+    delegated_to: delegatedTo ?? null,
     owner: delegation.task?.ended ? null : owner,
     winner: { event_id: id, type, seq },
   };

@@ -3,6 +3,7 @@
  * is (spec 5.6).
  *
  * R1 A task that there is may be offered by its owner alone, and to one agent at a time.
+ *    One that names nobody is open to whoever accepts it first.
  * R2 The same key of the same delegator under the same parent never makes two tasks.
  */
 import type { DecideContext, Decision, Envelope, Judged } from "@harmovela/envelope";
@@ -30,8 +31,8 @@ export function decideRequest(
 ): Decision {
   const { envelope, tenant, source } = input;
   const delegatedTo = delegateNamed(envelope);
-  const invalid = invalidRequest(envelope, delegatedTo, id);
-  if (invalid || delegatedTo === undefined) return { reject: invalid ?? noDelegate() };
+  const invalid = invalidRequest(envelope, id);
+  if (invalid) return { reject: invalid };
   const task = findTask(state, tenant, id);
   const again = sameKey(state, input, task);
   if (again) return again;
@@ -41,25 +42,22 @@ export function decideRequest(
     (task ? existingRefusal(state, input, task) : newRefusal(state, settings, input, id)) ??
     tooEarly(delegation, delegatedTo, ctx);
   if (refused) return { reject: refused };
-  const isComplete = envelope.delegated_by !== undefined && envelope.delegated_to !== undefined;
-  const accepted = isComplete
-    ? envelope
-    : { ...envelope, delegated_by: source, delegated_to: delegatedTo };
-  return { accept: accepted };
+  return { accept: completed(envelope, source, delegatedTo) };
 }
 
-function noDelegate(): ErrorPayload {
-  const details = { missing: ["delegated_to"] };
-  return reject("invalid_envelope", "delegation.requested names no delegate", details);
+/** Observers need not know how a request says who gives and who takes. */
+function completed(envelope: Envelope, source: string, to: string | undefined): Envelope {
+  const { delegated_by, delegated_to } = envelope;
+  if (delegated_by !== undefined && delegated_to === to) return envelope;
+  return {
+    ...envelope,
+    delegated_by: source,
+    ...(to === undefined ? {} : { delegated_to: to }),
+  };
 }
 
-function invalidRequest(
-  envelope: Envelope,
-  delegatedTo: string | undefined,
-  id: string,
-): ErrorPayload | undefined {
+function invalidRequest(envelope: Envelope, id: string): ErrorPayload | undefined {
   const { delegated_by: by, source } = envelope;
-  if (delegatedTo === undefined) return noDelegate();
   const key = keyIn(envelope);
   if (key !== undefined && !isId(key)) {
     const details = { path: "payload.key" };
@@ -115,7 +113,7 @@ function existingRefusal(
 /** A delegate that said when to ask again is not asked before, for this task (spec 5.6). */
 function tooEarly(
   delegation: Delegation | undefined,
-  delegatedTo: string,
+  delegatedTo: string | undefined,
   { now }: DecideContext,
 ): ErrorPayload | undefined {
   if (delegation?.state !== "rejected" || delegation.delegatedTo !== delegatedTo) return undefined;

@@ -31,8 +31,8 @@ export interface Delegation {
   readonly parentId: string | undefined;
   state: DelegationStateName;
   delegatedBy: string;
-  /** Also where status queries go (spec 5.6). */
-  delegatedTo: string;
+  /** Also where status queries go (spec 5.6). None while it is open to whoever accepts first. */
+  delegatedTo: string | undefined;
   /** Whose the task is (D1). */
   owner: string;
   /** The request or escalation in force. */
@@ -55,7 +55,7 @@ export interface Delegation {
   /** The handoff in force, and the token it used. */
   handoff: (Decisive & { jti: string | undefined }) | undefined;
   /** Parties that were replaced, the last ones. */
-  former: { delegatedBy: string; delegatedTo: string }[];
+  former: { delegatedBy: string; delegatedTo: string | undefined }[];
   /** Tokens issued for the parties in force. */
   issued: { jti: string; exp: Instant }[];
   /** Tokens ever issued for this task. */

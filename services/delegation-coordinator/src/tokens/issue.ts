@@ -45,7 +45,8 @@ export function issueToken(
     return { refused: reject("unauthorized", "only the delegator gets a token", details) };
   }
   const { task, delegatedBy, delegatedTo, parentId, issued, issuedCount } = delegation;
-  if (task === undefined || task.ended || delegation.state !== "accepted") {
+  const isReady = task !== undefined && !task.ended && delegation.state === "accepted";
+  if (!isReady || delegatedTo === undefined) {
     const message = "a token is for a delegation that was accepted and not handed off";
     return { refused: reject("protocol_error", message, about(delegation)) };
   }
