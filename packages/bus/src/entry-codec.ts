@@ -2,7 +2,15 @@
  * The stored form of a log entry (architecture, section 3): the frame in headers, the envelope or
  * the control body as JSON. Reading is the fold's side; the host writes.
  */
-import type { Cause, Domain, EntryFrame, Envelope, LogEntry, Plan } from "@harmovela/envelope";
+import type {
+  Cause,
+  Domain,
+  EntryFrame,
+  Envelope,
+  LogEntry,
+  Plan,
+  TokenIssue,
+} from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import { HEADER } from "./headers.ts";
 import type { StoredMessage } from "./port.ts";
@@ -137,6 +145,8 @@ function withBody(frame: EntryFrame, kind: string, body: unknown): LogEntry | un
       const { id, reason } = body as { id: string; reason: string };
       return { ...frame, kind, id, reason };
     }
+    case "token_issued":
+      return { ...frame, kind, body: body as TokenIssue };
     case "epoch":
     case "position":
     case "refused":

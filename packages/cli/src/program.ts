@@ -8,6 +8,7 @@ import { doctorCommand } from "./commands/doctor.ts";
 import { publishCommand } from "./commands/publish.ts";
 import { stdioCommand } from "./commands/stdio.ts";
 import { tailCommand } from "./commands/tail.ts";
+import { tokenCommand } from "./commands/token.ts";
 import { treeCommand } from "./commands/tree.ts";
 import { upCommand } from "./commands/up.ts";
 import { whyCommand } from "./commands/why.ts";
@@ -37,6 +38,7 @@ export function createProgram(): Command {
     checkCommand(),
     doctorCommand(),
     stdioCommand(),
+    tokenCommand(),
     conformanceCommand(),
   ]) {
     program.addCommand(command);

@@ -39,7 +39,7 @@ function event(type: string, fields: Partial<Envelope> = {}): Envelope {
 function entry(envelope: Envelope, isDerived = false, at = 1000): DomainEntry {
   seq += 1;
   const cause = isDerived ? { owed: "hv_x" } : { in: seq };
-  return { kind: "event", seq, tenant: "acme", cause, at, epoch: 1, seen: {}, envelope };
+  return { kind: "event", seq, tenant: "acme", cause, at, epoch: 1, prev: 0, seen: {}, envelope };
 }
 
 const ready = event("session.ready", {

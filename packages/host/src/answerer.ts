@@ -52,8 +52,17 @@ export interface AnswererContext<State> {
     answer: () => void,
     drop: () => void,
   ): void;
+  /** Appends what is issued before it returns; undefined while another replica leads. */
+  issueToken(request: {
+    tenant: string;
+    source: string;
+    params: JsonObject;
+  }): Promise<JsonObject> | undefined;
   status(): HostStatus;
 }
+
+/** The read that writes: every replica hears it, and the leader answers. */
+const ISSUING_VERB = "token";
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
@@ -73,10 +82,13 @@ export class Answerer<State> {
     const { answerer, domain } = this.#context.options;
     const reads = answerer.subscribe(
       `hv.*.rpc.*.${domain}.*`,
-      (message) => this.#onRead(message),
+      (message) => this.#onRead(message, false),
       `harmovela-${domain}`,
     );
-    this.#subscriptions = [reads, ...this.#discovery()];
+    const issues = answerer.subscribe(`hv.*.rpc.*.${domain}.${ISSUING_VERB}`, (message) =>
+      this.#onRead(message, true),
+    );
+    this.#subscriptions = [reads, issues, ...this.#discovery()];
   }
 
   close(): void {
@@ -130,9 +142,11 @@ export class Answerer<State> {
     );
   }
 
-  #onRead(message: CoreMessage): void {
+  #onRead(message: CoreMessage, isIssue: boolean): void {
     const to = parseRpcSubject(message.subject);
     const { options, counters } = this.#context;
+    const isIssuing = options.issueToken !== undefined && options.tokens !== undefined;
+    if (isIssue !== (isIssuing && to?.verb === ISSUING_VERB)) return;
     if (to === undefined || message.reply === "") {
       counters.add("dropped");
       return;
@@ -163,13 +177,33 @@ export class Answerer<State> {
     };
     const fail = (error: unknown): void =>
       end({ error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject });
-    this.#answer(to, message.data).then(({ view, answer }) => {
+    const answered = isIssue ? this.#issue(to, message.data) : this.#answer(to, message.data);
+    answered.then((found) => {
+      if (found === undefined) {
+        this.#underWay -= 1;
+        return;
+      }
+      const { view, answer } = found;
       return this.#context.whenStored(
         view,
         () => end(answer),
         () => fail(new HarmovelaError("internal_error", "ask again", { category: "dependency" })),
       );
     }, fail);
+  }
+
+  /** Undefined when it is another replica's to answer. */
+  async #issue(
+    { tenant, source }: { tenant: string; source: string },
+    data: Uint8Array,
+  ): Promise<{ view: View<State>; answer: JsonObject } | undefined> {
+    const issued = this.#context.issueToken({ tenant, source, params: parseParams(data) });
+    // What was appended for it is the last that its answer rests on.
+    const view = this.#context.view();
+    const result = await issued;
+    if (result === undefined) return undefined;
+    const position = `${logStream(this.#context.options.domain)}:${view.position}`;
+    return { view, answer: { position, result } };
   }
 
   async #answer(

@@ -2,11 +2,10 @@
 import { createHash } from "node:crypto";
 import { canonicalJson, type Envelope, type LogEntry, sameJson } from "@harmovela/envelope";
 
-/** What identifies the content of an envelope: all of it but the stamps of the log. */
+/** What identifies the content of an envelope: all of it but when it was sent and the stamps of the log. */
 export function unstamped(envelope: Envelope): Envelope {
-  if (envelope.delivery === undefined) return envelope;
-  const { cursor: _cursor, sequence: _sequence, ...delivery } = envelope.delivery;
-  const { delivery: _delivery, ...rest } = envelope;
+  const { created_at: _sentAt, delivery: stamped, ...rest } = envelope;
+  const { cursor: _cursor, sequence: _sequence, ...delivery } = stamped ?? {};
   return (Object.keys(delivery).length === 0 ? rest : { ...rest, delivery }) as Envelope;
 }
 

@@ -98,6 +98,7 @@ export class Fold<State> {
       case "event":
       case "begun":
       case "obligation_failed":
+      case "token_issued":
         this.#decider.evolve(this.state, entry);
         break;
       case "epoch":

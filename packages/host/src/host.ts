@@ -130,6 +130,7 @@ class RunningHost<State> implements Host {
         else if (position <= (this.#term?.acked ?? position)) answer();
         else drop();
       },
+      issueToken: (request) => (this.#term?.isOpen ? this.#term.issueToken(request) : undefined),
       status: () => this.status(),
     });
   }

@@ -80,7 +80,7 @@ function decide<State>(
   context: JudgeContext<State>,
   message: StoredMessage,
   now: Instant,
-  { envelope, tenant, source }: Valid,
+  { envelope, tenant, source, token }: Valid,
 ): Decision {
   if (context.poisoned.has(message.seq)) {
     return { reject: reject("internal_error", "the service failed on this envelope") };
@@ -94,7 +94,7 @@ function decide<State>(
   try {
     return context.options.decider.decide(
       context.fold.state,
-      { envelope, tenant, source, intake: message.seq },
+      { envelope, tenant, source, intake: message.seq, ...(token === undefined ? {} : { token }) },
       { now, deriveId: (index) => deriveId(tenant, cause, index, now) },
     );
   } catch (error) {

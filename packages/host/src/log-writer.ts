@@ -31,6 +31,7 @@ import {
   type LogEntry,
   type Plan,
   stampDelivery,
+  type TokenIssue,
 } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Fold } from "./fold.ts";
@@ -89,6 +90,7 @@ export interface EventDraft extends Framing {
 export type ControlDraft =
   | { kind: "begun"; plan: Plan }
   | { kind: "obligation_failed"; id: string; reason: string }
+  | { kind: "token_issued"; body: TokenIssue }
   | { kind: HostEntry["kind"]; body: JsonObject };
 
 export interface LogWriterOptions<State> {

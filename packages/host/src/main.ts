@@ -4,6 +4,7 @@ import { createServer, type Server } from "node:http";
 import type { BusAuth } from "@harmovela/bus";
 import pino from "pino";
 import { openService, type RunningService, type ServiceDefinition } from "./service.ts";
+import { openTokenKeyFile } from "./token-key-file.ts";
 
 /** Every problem of the configuration at once. */
 export class ConfigError extends Error {
@@ -18,6 +19,8 @@ export interface ProcessConfig {
   health: { host: string; port: number } | undefined;
   writerAuth: BusAuth | undefined;
   answererAuth: BusAuth | undefined;
+  /** Key set for handoff tokens; created when there is none. Undefined: every token is opaque. */
+  tokenKeyFile: string | undefined;
 }
 
 /** Reads `HARMOVELA_*` (docs/operating.md); throws a ConfigError that lists every problem. */
@@ -52,6 +55,7 @@ export function readConfig(env: Record<string, string | undefined>): ProcessConf
     health: port === 0 ? undefined : { host: env.HARMOVELA_HEALTH_HOST ?? "127.0.0.1", port },
     writerAuth,
     answererAuth: creds("HARMOVELA_CREDS_ANSWERER") ?? writerAuth,
+    tokenKeyFile: env.HARMOVELA_TOKEN_KEYS === "" ? undefined : env.HARMOVELA_TOKEN_KEYS,
   };
   if (!Object.hasOwn(pino.levels.values, config.logLevel)) {
     problems.push(
@@ -80,12 +84,15 @@ export async function runProcess<State>(
     return;
   }
   const logger = pino({ level: config.logLevel, base: { service: definition.service } });
+  const { tokenKeyFile } = config;
+  const tokens = tokenKeyFile === undefined ? undefined : await openTokenKeyFile(tokenKeyFile);
   const service = await openService(definition, {
     servers: config.servers,
     version,
     logger,
     replicas: config.replicas,
     waitOnFirstConnect: true,
+    ...(tokens === undefined ? {} : { tokens }),
     ...(config.writerAuth === undefined ? {} : { writerAuth: config.writerAuth }),
     ...(config.answererAuth === undefined ? {} : { answererAuth: config.answererAuth }),
   });

@@ -1,7 +1,8 @@
 import type { Bus, Clock } from "@harmovela/bus";
-import type { Decider, Domain, Envelope, Instant } from "@harmovela/envelope";
-import type { JsonObject, JsonValue } from "@harmovela/failure";
+import type { Decider, Domain, Envelope, Instant, TokenIssue } from "@harmovela/envelope";
+import type { ErrorPayload, JsonObject, JsonValue } from "@harmovela/failure";
 import type { Logger } from "pino";
+import type { TokenKeys } from "./tokens.ts";
 
 /** What a read may use besides the state. */
 export interface ReadContext {
@@ -20,6 +21,12 @@ export type ReadHandler<State> = (
   context: ReadContext,
 ) => JsonValue | Promise<JsonValue>;
 
+/** Decides about a token that somebody asks for (spec 7); pure. */
+export type TokenIssuer<State> = (
+  state: State,
+  request: { tenant: string; asker: string; params: JsonObject; now: Instant },
+) => { issue: TokenIssue } | { refused: ErrorPayload };
+
 export interface HostOptions<State> {
   domain: Domain;
   /** `service:<name>`, the source of what the service says. */
@@ -33,6 +40,10 @@ export interface HostOptions<State> {
   /** Domains whose logs the decider folds too. */
   observes: readonly Domain[];
   reads: Readonly<Record<string, ReadHandler<State>>>;
+  /** The read `token`, which the leader alone answers; needs `tokens`. */
+  issueToken?: TokenIssuer<State>;
+  /** Keys for handoff tokens; without them every token is opaque. */
+  tokens?: TokenKeys;
   /** Writes to its own log, control subjects and intakes; answers nothing (architecture, section 3). */
   writer: Bus;
   /** Serves reads and verdicts; publishes to inboxes only. */

@@ -6,7 +6,8 @@ import type { Decider, Domain } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import type { Logger } from "pino";
 import { type Host, openHost } from "./host.ts";
-import type { ReadHandler } from "./options.ts";
+import type { ReadHandler, TokenIssuer } from "./options.ts";
+import type { TokenKeys } from "./tokens.ts";
 
 /** What a service is, wherever it runs. */
 export interface ServiceDefinition<State> {
@@ -18,6 +19,7 @@ export interface ServiceDefinition<State> {
   settings: JsonObject;
   observes: readonly Domain[];
   reads: Readonly<Record<string, ReadHandler<State>>>;
+  issueToken?: TokenIssuer<State>;
 }
 
 /** Where it runs. */
@@ -35,6 +37,8 @@ export interface ServiceConfig {
   leaseTtlMs?: number;
   /** Keep trying until a server is there. Default false. */
   waitOnFirstConnect?: boolean;
+  /** Keys for handoff tokens; without them every token is opaque and none is issued. */
+  tokens?: TokenKeys;
 }
 
 const LEASE_TTL_MS = 3_000;
@@ -76,6 +80,7 @@ export async function openService<State>(
         answerer,
         clock: systemClock,
         logger: config.logger.child({ domain: definition.domain, instance }),
+        ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
         replicas: config.replicas ?? 1,
         leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
         replyPrefix: isAuthenticated

@@ -18,7 +18,7 @@ import {
   type StreamState,
 } from "@harmovela/bus";
 import type { Instant, LogEntry } from "@harmovela/envelope";
-import { HarmovelaError } from "@harmovela/failure";
+import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { Counters } from "./counters.ts";
@@ -301,6 +301,7 @@ export class Term<State> {
   async #judgeBatch(): Promise<void> {
     if (this.#waiting.length === 0) return;
     await this.#readOutcomes();
+    await this.#lookAtTokens();
     if (this.#state !== "open") return;
     let done = 0;
     for (const arrived of this.#waiting) {
@@ -426,6 +427,52 @@ export class Term<State> {
 
   get #lookEveryMs(): number {
     return this.#context.options.leaseTtlMs / 3;
+  }
+
+  /** Signatures are looked at before the batch is judged; what they are worth is the decider's. */
+  async #lookAtTokens(): Promise<void> {
+    const { tokens } = this.#context.options;
+    if (tokens === undefined) return;
+    await Promise.all(
+      this.#waiting.map(async ({ checked }) => {
+        if (checked.kind !== "valid" || checked.token !== undefined) return;
+        const { handoff_token: token } = checked.envelope;
+        if (token !== undefined) checked.token = await tokens.verify(token);
+      }),
+    );
+  }
+
+  /**
+   * Issues a token: its entry is appended before this returns, the token follows. Nobody may get it
+   * before the entry is stored. Rejects as retryable while this replica cannot write.
+   */
+  async issueToken(request: {
+    tenant: string;
+    source: string;
+    params: JsonObject;
+  }): Promise<JsonObject> {
+    const { issueToken, tokens } = this.#context.options;
+    if (issueToken === undefined || tokens === undefined) {
+      throw new HarmovelaError("invalid_query", "no tokens are issued here");
+    }
+    if (this.#state !== "open" || this.#writer.room < 4) {
+      throw new HarmovelaError("internal_error", "no tokens now", { category: "dependency" });
+    }
+    const { tenant, source: asker, params } = request;
+    const { fold } = this.#context;
+    const now = this.now();
+    const answer = issueToken(fold.state, { tenant, asker, params, now });
+    if ("refused" in answer) {
+      const { code, message, details = {} } = answer.refused;
+      throw new HarmovelaError(code, message, { details });
+    }
+    const { issue } = answer;
+    const cause = { owed: `token:${issue.jti}` };
+    const isWritten = this.#guardEvolve(undefined, () => {
+      this.#writer.control({ kind: "token_issued", body: issue, tenant, cause, at: now });
+    });
+    if (!isWritten) throw new HarmovelaError("internal_error", "the token could not be recorded");
+    return { token: await tokens.sign(issue), jti: issue.jti, exp: issue.exp };
   }
 
   /** A restart must not have to judge too much again (section 6). */

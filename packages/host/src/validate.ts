@@ -14,6 +14,7 @@ import {
   isDerivedId,
   isId,
   parseJson,
+  type TokenFacts,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
 
@@ -22,6 +23,8 @@ export interface Valid {
   envelope: Envelope;
   tenant: string;
   source: string;
+  /** What is known of its handoff token, once it was looked at. */
+  token?: TokenFacts;
 }
 
 /** `sent` is what could be read of the envelope; `isOccupying`: the refusal takes the id (the sender was proved). */

@@ -9,6 +9,7 @@ import { foundTask, textParam, wholeParam } from "./params.ts";
 import { history, TREE_LIMIT, task, tree } from "./reads.ts";
 import { DEFAULT_TASK_SETTINGS, type TaskSettings } from "./settings.ts";
 import type { TaskState } from "./state.ts";
+import { issueToken } from "./tokens/issue.ts";
 import { why } from "./why.ts";
 
 /** Everything that a process or the CLI needs to run it (`openService`). */
@@ -22,6 +23,7 @@ export function createCoordinator(
     decider: createTaskDecider(complete),
     settings: { ...complete },
     observes: [],
+    issueToken,
     reads: {
       ...DELEGATION_READS,
       task: (state, params, { tenant }) => foundTask(task(state, tenant, taskId(params)), params),

@@ -1,4 +1,11 @@
 /** A whole system for one command: a server, given or started here, and the services on it. */
+import {
+  generateTokenKeys,
+  openTokenKeyFile,
+  openTokenKeys,
+  type TokenKeys,
+  tokenKeyFileIn,
+} from "@harmovela/host";
 import pino, { type Logger } from "pino";
 import { CommandFailure } from "../command-failure.ts";
 import { toServers } from "../options.ts";
@@ -40,8 +47,14 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
   const url = server ?? own?.url ?? "";
   try {
     await beforeServices?.(url);
+    const tokens = await tokenKeysOf(own !== undefined, nats.storeDir);
     const services = await openServices(
-      { servers: toServers(url), version: VERSION, logger },
+      {
+        servers: toServers(url),
+        version: VERSION,
+        logger,
+        ...(tokens === undefined ? {} : { tokens }),
+      },
       STANDBY_AFTER_MS,
     );
     return new RunningStack(url, services, own);
@@ -49,6 +62,20 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
     await own?.stop();
     throw error;
   }
+}
+
+/**
+ * The keys of the store, or of this process when the store goes with it. On somebody else's server
+ * they are the file that HARMOVELA_TOKEN_KEYS names: every replica must have the same.
+ */
+async function tokenKeysOf(
+  isOwn: boolean,
+  storeDir: string | undefined,
+): Promise<TokenKeys | undefined> {
+  if (storeDir !== undefined) return await openTokenKeyFile(tokenKeyFileIn(storeDir));
+  if (isOwn) return await openTokenKeys(await generateTokenKeys());
+  const file = process.env.HARMOVELA_TOKEN_KEYS;
+  return file === undefined || file === "" ? undefined : await openTokenKeyFile(file);
 }
 
 class RunningStack implements Stack {
