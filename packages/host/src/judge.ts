@@ -5,8 +5,15 @@
  * J2 A verdict speaks of a stored entry: it is tagged with the newest position it may rest on.
  */
 import type { StoredMessage } from "@harmovela/bus";
-import type { Decision, Envelope, Instant, LogEntry } from "@harmovela/envelope";
-import { deriveId } from "@harmovela/envelope";
+import {
+  type Decision,
+  deriveId,
+  type Envelope,
+  type HeartbeatMemory,
+  type Instant,
+  type LogEntry,
+  sessionIdOf,
+} from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
 import { type AnswerContext, isAcknowledged, toAcknowledgement, toRejection } from "./answers.ts";
 import type { Counters } from "./counters.ts";
@@ -36,6 +43,8 @@ export interface JudgeContext<State> {
    * and, when its refusal cannot be folded either, passed over, or the world would stop.
    */
   poisoned: ReadonlyMap<number, number>;
+  /** Signs of life of sessions, where the decider watches them. */
+  heartbeats: HeartbeatMemory | undefined;
   /** An observed log could not be read up to its end: nothing can be judged against it now. */
   isBlind: boolean;
   /** The entry at a log position, when it is at hand. */
@@ -63,6 +72,7 @@ export function judge<State>(context: JudgeContext<State>, arrived: Arrived): "d
     answerDuplicate(context, message, now, checked, entry);
     return "done";
   }
+  hearSession(context, checked, message.time);
   try {
     settle(context, message, now, checked, decide(context, message, now, checked));
   } catch (error) {
@@ -74,6 +84,17 @@ export function judge<State>(context: JudgeContext<State>, arrived: Arrived): "d
     refuse(context, message, now, { ...refused, error: tooLarge }, tooLarge);
   }
   return "done";
+}
+
+/** Any judged envelope of a session is a sign of its life (spec 5.1). */
+function hearSession<State>(context: JudgeContext<State>, checked: Valid, at: Instant): void {
+  const { heartbeats, options, fold } = context;
+  if (heartbeats === undefined) return;
+  const id = sessionIdOf(checked.envelope);
+  const { tenant, source } = checked;
+  if (id !== undefined && options.decider.watches?.(fold.state, tenant, source, id)) {
+    heartbeats.hear(tenant, source, id, at);
+  }
 }
 
 function decide<State>(

@@ -4,7 +4,7 @@
  * entry that owes it is stored.
  */
 import { type Bus, type Clock, intakeSubject } from "@harmovela/bus";
-import type { Domain, Owed, UnderWay } from "@harmovela/envelope";
+import type { Domain, HeartbeatMemory, Owed, UnderWay } from "@harmovela/envelope";
 import type { Alarms } from "./alarms.ts";
 import type { Counters } from "./counters.ts";
 
@@ -32,6 +32,8 @@ export interface RequestsContext {
 
 export class Requests implements UnderWay {
   readonly requests = new Set<string>();
+  /** When sessions were heard under this leadership (spec 5.1). */
+  heartbeats?: HeartbeatMemory;
   readonly #sent = new Map<string, { to: Domain; intake: number }>();
   readonly #context: RequestsContext;
   /** How often each was not stored in a row. */

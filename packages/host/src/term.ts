@@ -16,14 +16,16 @@ import {
   type Reader,
   type StoredMessage,
   type StreamState,
+  type Subscription,
 } from "@harmovela/bus";
-import type { Instant, LogEntry } from "@harmovela/envelope";
+import { HeartbeatMemory, type Instant, type LogEntry } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { Counters } from "./counters.ts";
 import type { Fold } from "./fold.ts";
 import { type Arrived, type JudgeContext, judge } from "./judge.ts";
+import { listenForHeartbeats } from "./live-heartbeats.ts";
 import { EvolveError, LogWriter } from "./log-writer.ts";
 import { Obligations } from "./obligations.ts";
 import type { ObservedLog } from "./observed-log.ts";
@@ -79,6 +81,7 @@ export class Term<State> {
   #fatal: (error: unknown) => void = () => {};
   #state: "opening" | "open" | "recovering" | "closing" | "ended" = "opening";
   #reader: Reader | undefined;
+  #live: Subscription | undefined;
   #waiting: Arrived[] = [];
   /** Last intake position that was judged, logged or not. */
   #judged = 0;
@@ -148,6 +151,7 @@ export class Term<State> {
       stream,
       poisoned: context.poisoned,
       isBlind: false,
+      heartbeats: undefined,
       entryAt: (seq) => this.#writer.unacked(seq) ?? this.#read.get(seq),
       onDecideError: (error) =>
         alarms.raise(`decide failed: ${error instanceof Error ? error.message : error}`),
@@ -226,8 +230,24 @@ export class Term<State> {
       onReady: () => this.wake(),
     });
     this.#state = "open";
+    this.#listen();
     this.wake();
     return true;
+  }
+
+  /** From now on sessions are heard, each with a full window ahead of it (spec 5.1). */
+  #listen(): void {
+    const { options, fold } = this.#context;
+    const { decider, answerer } = options;
+    if (decider.watches === undefined) return;
+    const memory = new HeartbeatMemory(this.now());
+    this.#requests.heartbeats = memory;
+    this.#judging.heartbeats = memory;
+    this.#live = listenForHeartbeats(answerer, (tenant, source, id) => {
+      if (decider.watches?.(fold.state, tenant, source, id)) {
+        memory.hear(tenant, source, id, this.now());
+      }
+    });
   }
 
   /** Something may have changed: look soon. */
@@ -632,6 +652,7 @@ export class Term<State> {
     this.#state = "ended";
     this.#cancelWait();
     this.#requests.close();
+    this.#live?.close();
     this.#context.releases.clear();
     for (const closing of [this.#reader?.close(), this.#writer.close()]) {
       closing?.catch((error: unknown) =>
