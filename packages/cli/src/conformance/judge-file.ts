@@ -40,8 +40,9 @@ async function runTwice(
 ): Promise<Pick<FixtureResult, "status" | "detail">> {
   try {
     const lines = toLines(readFileSync(fixture.file, "utf8"));
-    const first = await runLines(lines);
-    const second = await runLines(underOtherNames(lines));
+    const late = options.strict;
+    const first = await runLines(lines, { late });
+    const second = await runLines(underOtherNames(lines), { late });
     return judgeRuns(fixture, first, second, options);
   } catch (error) {
     // One file that cannot be run must not hide what the others do.

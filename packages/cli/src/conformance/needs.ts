@@ -26,7 +26,7 @@ const ofDomain =
 export const FEATURES: readonly Feature[] = [
   {
     name: "sessions",
-    exists: false,
+    exists: true,
     isNeeded: (types) =>
       types.some((type) => type.startsWith("session.") && type !== "session.heartbeat") ||
       holds("capabilities.")(types),
@@ -34,7 +34,7 @@ export const FEATURES: readonly Feature[] = [
   },
   {
     name: "subscriptions",
-    exists: false,
+    exists: true,
     isNeeded: holds("subscription."),
     isOptionalForRefusal: true,
   },
@@ -45,9 +45,9 @@ export const FEATURES: readonly Feature[] = [
       expectation === "delivery_e2e" ||
       holds("event.redelivered", "event.replayed", "event.dead_lettered")(types),
   },
-  { name: "delegations", exists: false, isNeeded: holds("delegation.") },
-  { name: "commands and queries", exists: false, isNeeded: holds("command.", "query.") },
-  { name: "adaptation budgets", exists: false, isNeeded: holds("adaptation.") },
+  { name: "delegations", exists: true, isNeeded: holds("delegation.") },
+  { name: "commands and queries", exists: true, isNeeded: holds("command.", "query.") },
+  { name: "adaptation budgets", exists: true, isNeeded: holds("adaptation.") },
   {
     name: "beliefs",
     exists: JUDGED_DOMAINS.has("beliefs"),

@@ -42,16 +42,33 @@ export function toLines(text: string): SourceLine[] {
     });
 }
 
-/** Judges the lines one after the other in a fresh stack, and takes it down again. */
-export async function runLines(lines: readonly SourceLine[]): Promise<FileRun> {
+/** What a request's window may be exceeded by before its refusal counts as missing. */
+const LATE_MS_MAX = 3_000;
+const WINDOW_MS = 5_000;
+
+/**
+ * Judges the lines one after the other in a fresh stack, and takes it down again. With `late` it also
+ * waits for refusals that the window of a command or query brings (spec 5.9).
+ */
+export async function runLines(
+  lines: readonly SourceLine[],
+  options: { late: boolean },
+): Promise<FileRun> {
   const stack = await openStack();
   try {
     const bus = await connectBus({ servers: stack.url, name: "harmovela conformance" });
     const output: string[] = [];
+    const refused = new Map<string, Envelope>();
     const session = new IntakeSession(bus, {
       tenant: tenantOf(lines),
       from: new Map(DOMAINS.map((domain) => [domain, 0])),
-      onOutput: (_bytes, { type }) => output.push(type),
+      onOutput: (_bytes, envelope) => {
+        output.push(envelope.type);
+        const { acknowledged_event_id: id } = (envelope.payload ?? {}) as JsonObject;
+        if (envelope.type.endsWith(".rejected") && typeof id === "string") {
+          refused.set(id, envelope);
+        }
+      },
       onRefusedHere: ({ type }) => output.push(type),
     });
     const results: LineResult[] = [];
@@ -62,11 +79,35 @@ export async function runLines(lines: readonly SourceLine[]): Promise<FileRun> {
           : (await session.feed(bytes, json.value)).verdict;
       results.push(toResult(results.length + 1, json?.value, verdict));
     }
+    if (options.late) await applyLateRefusals(lines, results, refused);
     await session.close();
     await bus.close();
     return { lines: results, output };
   } finally {
     await stack.close();
+  }
+}
+
+/** A request that was taken may be refused when its window ends. */
+async function applyLateRefusals(
+  lines: readonly SourceLine[],
+  results: LineResult[],
+  refused: ReadonlyMap<string, Envelope>,
+): Promise<void> {
+  for (const [at, result] of results.entries()) {
+    if (!/^(command|query)\.requested$/.test(result.type) || result.refusal !== undefined) continue;
+    const request = lines[at]?.json?.value as { id: string; payload?: JsonObject } | undefined;
+    if (request === undefined) continue;
+    const window = Number(request.payload?.negotiation_window_ms ?? WINDOW_MS);
+    const until = performance.now() + Math.min(window, 60_000) + LATE_MS_MAX;
+    const isAnswered = results.some(
+      ({ type, number }) => number > result.number && /^(command|query)\.(?!requested)/.test(type),
+    );
+    while (!isAnswered && !refused.has(request.id) && performance.now() < until) {
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    const rejection = refused.get(request.id);
+    if (rejection !== undefined) results[at] = toResult(result.number, request, rejection);
   }
 }
 
