@@ -13,6 +13,7 @@ const HOST = "packages/host/test/host.int.test.ts";
 const FAILOVER = "packages/host/test/failover.int.test.ts";
 const VALIDATE = "packages/host/test/validate.test.ts";
 const OBSERVED = "packages/host/test/observed.int.test.ts";
+const DISPLACED = "packages/host/test/displaced.int.test.ts";
 const SIMULATION = "test/sim/tasks.sim.test.ts";
 const CONTRACT = "test/contract/bus.memory.test.ts";
 const COORDINATOR = "services/delegation-coordinator";
@@ -164,7 +165,7 @@ export const MUTANTS: readonly Mutant[] = [
     file: "packages/host/src/term.ts",
     find: "    if (now - this.#lookedAt < this.#lookEveryMs) return;\n",
     replace: "    if (now >= this.#lookedAt) return;\n",
-    tests: [SIMULATION],
+    tests: [DISPLACED],
   },
   {
     name: "an observing service judges without looking at the observed log",

@@ -67,9 +67,9 @@ export async function underCascade(note: Note, descendants: number): Promise<voi
   await preload(flooding, startedTasks("flood", 100));
 
   const lateness: number[] = [];
-  bus.subscribe("hv.other.ev.tasks.*.*.task.timed_out", ({ data, header }) => {
-    const due = Number(header("Hv-At"));
-    const { created_at } = JSON.parse(Buffer.from(data).toString()) as Envelope;
+  bus.subscribe("hv.other.ev.tasks.*.*.task.timed_out", (message) => {
+    const due = Number(message.header("Hv-At"));
+    const { created_at } = JSON.parse(Buffer.from(message.data).toString()) as Envelope;
     lateness.push(Date.now() - Math.min(due, Date.parse(created_at)));
   });
   const submit = (index: number) =>

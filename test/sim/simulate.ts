@@ -111,7 +111,9 @@ class World {
 
   async live(): Promise<Life> {
     for (const replica of this.#replicas) replica.start();
-    await this.#until(FIRST_LEADER_MS_MAX, () => this.#replicas.some((replica) => replica.isLeader));
+    await this.#until(FIRST_LEADER_MS_MAX, () =>
+      this.#replicas.some((replica) => replica.isLeader),
+    );
     this.#chaos.start();
     this.#speak();
     await this.#until(REST_MS_MAX, () => this.#crowd.sent.length >= this.#size);
