@@ -9,6 +9,7 @@ import { parseArgs } from "node:util";
 import { connectBus, intakeStreamSpec, logStreamSpec } from "@harmovela/bus";
 import { startNatsServer } from "@harmovela/testkit";
 import { cascadeRate, underCascade } from "./cascade.ts";
+import { delegations } from "./delegation.ts";
 import { envelopeCost } from "./envelope-cost.ts";
 import { INTAKE, openCoordinator, untilJudged } from "./judged.ts";
 import { latency } from "./latency.ts";
@@ -129,6 +130,7 @@ envelopeCost(note);
 await throughput(isQuick ? 1 : 3, isQuick ? 20_000 : 60_000);
 await latency(note, isQuick ? 1_000 : 5_000);
 await cascadeRate(note, isQuick ? 2_000 : 10_000);
+await delegations(note, 1_000);
 if (!isQuick) {
   await size(100_000, 60_000);
   await underCascade(note, 100_000);
