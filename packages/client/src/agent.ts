@@ -1,8 +1,18 @@
 /** An agent on the bus: it says things and learns what became of them, observes, asks, and works on tasks. */
-import { type Bus, type Clock, intakeSubject, NO_TENANT, systemClock } from "@harmovela/bus";
+import {
+  type Bus,
+  type Clock,
+  intakeSubject,
+  liveSubject,
+  NO_TENANT,
+  systemClock,
+} from "@harmovela/bus";
 import { type Domain, domainOf, isId, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import { formatCursor, parseCursor } from "./cursor.ts";
+import { delegate } from "./delegate.ts";
+import type { DelegationHandle } from "./delegation-handle.ts";
+import type { DelegateOptions, Work } from "./delegation-request.ts";
 import {
   assertAcceptable,
   completeDraft,
@@ -11,6 +21,7 @@ import {
   type Sender,
 } from "./draft.ts";
 import { taskOf } from "./filter.ts";
+import type { JobFunction } from "./job.ts";
 import type { Observed } from "./lane.ts";
 import { Observation, type ObserveOptions } from "./observation.ts";
 import { Outbox } from "./outbox.ts";
@@ -19,7 +30,10 @@ import { RETRY_DEFAULTS, type RetryOptions } from "./retry.ts";
 import { type SubmitSpec, type TaskAgent, TaskHandle } from "./task-handle.ts";
 import { TaskStream } from "./task-stream.ts";
 import { TaskWatch } from "./task-watch.ts";
+import { TokenDesk } from "./token-desk.ts";
 import type { Stored, Verdict } from "./verdict.ts";
+import type { WorkAgent } from "./work-agent.ts";
+import { Worker, type WorkerOptions } from "./worker.ts";
 
 export interface AgentOptions {
   /** The name under which it speaks, as in `agent:planner`: the `source` of its envelopes. */
@@ -65,6 +79,8 @@ export class Agent {
   /** The newest position that a verdict has named, for each domain: later reads must hold it. */
   readonly #known = new Map<Domain, number>();
   readonly #tasks: TaskAgent;
+  readonly #work: WorkAgent;
+  readonly #workers = new Set<Worker>();
   #closing: Promise<void> | undefined;
 
   /** @internal Use `connect` or `openAgent`. */
@@ -92,6 +108,18 @@ export class Agent {
       submit: (spec) => this.submit(spec),
       readTask: (taskId) => this.task(taskId),
       entryAt: (taskId, seq) => this.#entryAt(taskId, seq),
+    };
+    this.#work = {
+      ...this.#tasks,
+      name: agent,
+      clock,
+      desk: new TokenDesk((verb, params, bounds) => this.read("tasks", verb, params, bounds)),
+      watch: new TaskWatch(() =>
+        this.#observe({ types: ["task.*", "delegation.*"], domains: ["tasks"], from: "now" }),
+      ),
+      read: (verb, params, bounds) => this.read("tasks", verb, params, bounds),
+      observe: (wanted) => this.#observe(wanted),
+      sayLive: (draft) => this.#sayLive(draft),
     };
   }
 
@@ -226,7 +254,38 @@ export class Agent {
     return new TaskStream(this.#tasks, this.name, this.#clock, observation);
   }
 
-  /** Takes nothing more, waits for verdicts that are due, ends what observes, closes its connection. */
+  /**
+   * Offers work to another agent (spec 5.6); resolves when the offer is in the log. Throws
+   * `RejectedError` when it may not be offered. The handle tells what becomes of it.
+   */
+  async delegate(to: string, work: Work, options: DelegateOptions = {}): Promise<DelegationHandle> {
+    this.#assertOpen();
+    return await delegate(this.#work, to, work, options);
+  }
+
+  /**
+   * Works for others: opens a session, takes what is delegated to this agent, as many jobs at a time as
+   * `concurrency` says, and says what became of each. Resolves when it takes offers.
+   */
+  async worker(options: WorkerOptions, work: JobFunction): Promise<Worker> {
+    this.#assertOpen();
+    const worker = new Worker(this.#work, options, work);
+    this.#workers.add(worker);
+    try {
+      await worker.open();
+    } catch (error) {
+      this.#workers.delete(worker);
+      await worker.close();
+      throw error;
+    }
+    worker.closed.then(
+      () => this.#workers.delete(worker),
+      () => undefined,
+    );
+    return worker;
+  }
+
+  /** Ends its workers, takes nothing more, waits for verdicts that are due, ends what observes, closes its connection. */
   close(): Promise<void> {
     this.#closing ??= this.#close();
     return this.#closing;
@@ -243,9 +302,11 @@ export class Agent {
   }
 
   async #close(): Promise<void> {
+    await Promise.all([...this.#workers].map((worker) => worker.close({ drainMs: this.#drainMs })));
     await this.#outbox.close(this.#drainMs);
     await Promise.all([...this.#observations].map((observation) => observation.close()));
-    this.#tasks.watch.close(new HarmovelaError("closed", "the agent is closed"));
+    for (const { watch } of [this.#tasks, this.#work])
+      watch.close(new HarmovelaError("closed", "the agent is closed"));
     await this.#closeBus();
   }
 
@@ -253,6 +314,13 @@ export class Agent {
     const verdict = await this.publish(draft);
     if ("cursor" in verdict) return verdict;
     throw new HarmovelaError("invariant_broken", "an event of a task has a verdict");
+  }
+
+  #sayLive(draft: Draft): void {
+    const envelope = completeDraft(draft, this.#sender);
+    const { agent: source, tenant } = this.#sender;
+    const subject = liveSubject({ tenant, source, type: envelope.type });
+    this.#bus.publish(subject, {}, encodeEnvelope(envelope));
   }
 
   /** Read like everything else: whoever may observe a tenant needs no right to read positions. */

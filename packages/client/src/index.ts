@@ -1,8 +1,11 @@
 export { Agent, type AgentOptions, type PublishOptions, type TasksOptions } from "./agent.ts";
 export { type ConnectOptions, connect, openAgent } from "./connect.ts";
 export { formatCursor, type Position, parseCursor } from "./cursor.ts";
+export { type Acceptance, DelegationHandle, type Handoff } from "./delegation-handle.ts";
+export type { DelegateOptions, Work } from "./delegation-request.ts";
 export type { Draft } from "./draft.ts";
 export type { Filter } from "./filter.ts";
+export type { Job, JobContext, JobFunction } from "./job.ts";
 export type { Gap, Observed } from "./lane.ts";
 export { type From, Observation, type ObserveOptions } from "./observation.ts";
 export type { Reading, ReadOptions } from "./reads.ts";
@@ -18,4 +21,5 @@ export {
 } from "./task-handle.ts";
 export { TaskStream } from "./task-stream.ts";
 export type { Stored, Verdict } from "./verdict.ts";
+export { type SignalSource, Worker, type WorkerOptions } from "./worker.ts";
 export { WorkerTask } from "./worker-task.ts";

@@ -13,6 +13,7 @@ export interface TaskListener {
 export class TaskWatch {
   readonly #open: () => Observation;
   readonly #listeners = new Map<string, Set<TaskListener>>();
+  readonly #overseers = new Set<TaskListener>();
   #observation: Observation | undefined;
 
   constructor(open: () => Observation) {
@@ -40,15 +41,23 @@ export class TaskWatch {
     };
   }
 
+  /** To every entry, before those who listen to its task. The result ends it. */
+  listenToAll(listener: TaskListener): () => void {
+    this.#overseers.add(listener);
+    return () => this.#overseers.delete(listener);
+  }
+
   /** Tells all who listen why nothing more comes. */
   close(error: HarmovelaError): void {
-    const all = [...this.#listeners.values()];
+    const all = [...this.#listeners.values(), new Set(this.#overseers)];
     this.#listeners.clear();
+    this.#overseers.clear();
     for (const listeners of all) for (const listener of listeners) listener.onLost(error);
   }
 
   async #pump(observation: Observation): Promise<void> {
     for await (const entry of observation) {
+      for (const overseer of [...this.#overseers]) overseer.onEntry(entry);
       const taskId = taskOf(entry.envelope);
       const listeners = taskId === undefined ? undefined : this.#listeners.get(taskId);
       if (listeners) for (const listener of [...listeners]) listener.onEntry(entry);

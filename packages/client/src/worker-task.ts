@@ -36,20 +36,26 @@ export class WorkerTask extends TaskHandle {
   /** @internal */
   offeredAs(state: string, cancelRequestedBy: string | undefined): void {
     this.#stateAtOffer = state;
-    if (cancelRequestedBy !== undefined) this.#stop(cancelRequestedBy, "task.cancel.requested");
+    if (cancelRequestedBy !== undefined) this.stop(cancelRequestedBy, "task.cancel.requested");
   }
 
   protected override onEntry(entry: Observed): void {
     const { id, type } = entry.envelope;
-    if (type === "task.cancel.requested") this.#stop(id, type);
-    else if (toSettled(this.id, entry) && !this.isOwn(id)) this.#stop(id, type);
+    if (type === "task.cancel.requested") this.stop(id, type);
+    else if (toSettled(this.id, entry) && !this.isOwn(id)) this.stop(id, type);
   }
 
   protected override onLost(error: HarmovelaError): void {
+    this.abort(error);
+  }
+
+  /** @internal The first reason stays. */
+  abort(error: HarmovelaError): void {
     this.#abort.abort(error);
   }
 
-  #stop(eventId: string, type: string): void {
+  /** @internal The event after which it is not to be worked on any more. */
+  protected stop(eventId: string, type: string): void {
     if (this.#abort.signal.aborted) return;
     this.#abort.abort(
       new HarmovelaError("task_cancelled", "the task is not to be worked on any more", {

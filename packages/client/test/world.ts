@@ -14,7 +14,7 @@ import {
   type Reader,
 } from "@harmovela/bus";
 import type { Domain, Envelope } from "@harmovela/envelope";
-import type { JsonObject, JsonValue } from "@harmovela/failure";
+import { type JsonObject, type JsonValue, toHarmovelaError } from "@harmovela/failure";
 import { FakeClock } from "@harmovela/testkit";
 import { type Agent, type AgentOptions, openAgent } from "../src/index.ts";
 
@@ -190,10 +190,17 @@ export class Peer {
     const verb = parseRpcSubject(message.subject)?.verb ?? "";
     const params = JSON.parse(new TextDecoder().decode(message.data)) as JsonObject;
     const read = this.#options.reads?.[verb];
-    const answer = read
-      ? { position: "HV_LOG_TASKS:1", result: read(params) }
-      : { error: { code: "invalid_query", message: "no such read", retryable: false } };
-    this.bus.publish(message.reply, {}, encode(answer));
+    this.bus.publish(message.reply, {}, encode(answerOf(read, params)));
+  }
+}
+
+/** What a read throws is what it refuses with. */
+function answerOf(read: ((params: JsonObject) => JsonValue) | undefined, params: JsonObject) {
+  if (!read) return { error: { code: "invalid_query", message: "no such read", retryable: false } };
+  try {
+    return { position: "HV_LOG_TASKS:1", result: read(params) };
+  } catch (error) {
+    return { error: toHarmovelaError(error).toErrorPayload() };
   }
 }
 
