@@ -7,7 +7,7 @@ import { type OpenPlan, PlanBook } from "./plan-book.ts";
 import { isObject, type StoredRecord } from "./record.ts";
 import type { Report } from "./report.ts";
 import { type LogSubject, parseSubject } from "./subject.ts";
-import { TaskRules } from "./tasks/task-rules.ts";
+import { TaskDomain } from "./task-domain.ts";
 
 export interface CheckOptions {
   domain: Domain;
@@ -40,6 +40,7 @@ const TENANCY: ReadonlyMap<string, "host" | "tenant" | "either"> = new Map([
   ["intake_gap", "host"],
   ["skipped", "host"],
   ["begun", "tenant"],
+  ["token_issued", "tenant"],
   ["obligation_failed", "either"],
 ]);
 
@@ -74,7 +75,7 @@ class LogChecker implements Checker {
   readonly #frames: FrameRules;
   readonly #events: EventRules;
   readonly #plans: PlanBook;
-  readonly #tasks: TaskRules | undefined;
+  readonly #tasks: TaskDomain | undefined;
   readonly #control = new Map<string, number>();
   #entries = 0;
   #foreign = 0;
@@ -88,7 +89,7 @@ class LogChecker implements Checker {
     this.#frames = new FrameRules(this.#sink, lenient);
     this.#events = new EventRules(this.#sink, stream, SERVICES[domain], lenient);
     this.#plans = new PlanBook(this.#sink);
-    this.#tasks = domain === "tasks" ? new TaskRules(this.#sink, this.#plans, lenient) : undefined;
+    this.#tasks = domain === "tasks" ? new TaskDomain(this.#sink, this.#plans, lenient) : undefined;
   }
 
   push(record: StoredRecord): Finding[] {
@@ -182,6 +183,7 @@ class LogChecker implements Checker {
     } else if (kind === "begun") this.#onBegun(record, frame, tenant ?? "", body);
     else if (kind === "epoch") this.#onEpoch(record, body);
     else if (kind === "position") this.#onPosition(body);
+    else if (kind === "token_issued") this.#tasks?.onTokenIssued(tenant ?? "", frame, body);
     else if (kind === "obligation_failed") this.#onObligationFailed(frame, tenant ?? "", body);
   }
 
@@ -189,7 +191,7 @@ class LogChecker implements Checker {
     if (body.epoch !== record.seq) {
       this.#sink.add("epoch-position", `the body names epoch ${String(body.epoch)}`);
     }
-    if (isObject(body.settings)) this.#tasks?.settings(body.settings);
+    this.#tasks?.settings(body.settings);
   }
 
   #onPosition(body: Record<string, unknown>): void {

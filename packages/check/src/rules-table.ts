@@ -28,7 +28,7 @@ export const RULES = {
   "id-agent-form": "What an agent sends never has an id of the derived form (arch 2).",
   "owed-source": "Only the service discharges an obligation (arch 2).",
   "owed-type":
-    "The service moves tasks by itself only to cancel or to time out (arch 2; spec 5.4).",
+    "The service says by itself only what ends, answers or expires (arch 2; spec 4.3, 5.1 to 5.9).",
   "refusal-form": "A refusal names offender, refused event and a whole error (spec 3.2, 9.5).",
   "begun-form": "A begun entry holds the plan and the whole envelope that ends it (arch 2).",
   "begun-twice": "A plan begins once (arch 2).",
@@ -52,7 +52,7 @@ export const RULES = {
   "gentle-unforced": "During the grace only tasks without a runner are cancelled (spec 5.4).",
   "gentle-open":
     "In a settled log no cancel request whose grace has passed is unfinished (spec 5.4; arch 2).",
-  "task-id": "Every task event names its task (spec 5.4).",
+  "task-id": "Every event of a task or a delegation names its task (spec 5.4, 5.6).",
   "task-state": "payload.state is the state that the event leads to (spec 3.2).",
   "task-transition": "A task moves along the transition table only (spec 5.4).",
   "task-terminal": "Nothing follows the terminal event of a task (spec 5.4).",
@@ -70,6 +70,61 @@ export const RULES = {
   "timeout-early": "The service times a task out when its deadline has passed (spec 5.4; arch 5).",
   "timeout-undeclared": "The service times out only tasks that declared a deadline (spec 5.4).",
   "timeout-error": "A task that the service times out carries the error task_timeout (spec 5.4).",
+  "submission-entitlement":
+    "Who submits a task that a delegation has made has a part in it (spec 5.6).",
+  "delegation-unknown":
+    "Only what was offered is accepted, rejected, escalated or handed off (spec 5.6).",
+  "delegation-transition": "A delegation moves along its table only (spec 5.6).",
+  "delegation-owner": "A task that there is may be offered by its one owner only (spec 5.6).",
+  "delegation-party": "The delegate answers, the delegator hands off, either escalates (spec 5.6).",
+  "delegation-tuple": "An event of a delegation speaks of the parties in force (spec 5.6).",
+  "delegation-entitlement":
+    "With proved senders, who delegates under a parent has a part in it (spec 5.6).",
+  "delegation-taken": "Who takes an offered task answers the offer, not the task (spec 5.6).",
+  "delegation-closed": "Nothing is delegated in a subtree that is being ended (arch 2; spec 5.5).",
+  "delegation-key":
+    "The same key of a delegator under the same parent never makes two tasks (spec 5.6).",
+  "delegation-retry": "A delegate is not asked again before its retry_after (spec 5.6).",
+  "expiry-early": "The service rejects an offer when its deadline has passed (spec 5.6; arch 5).",
+  "expiry-reason":
+    'An offer that expires is rejected with the reason "deadline_expired" (spec 5.6).',
+  "token-entitlement":
+    "A token is issued to the delegator of an accepted delegation, for its parties (spec 7).",
+  "token-jti": "A jti is issued once (spec 7).",
+  "token-lifetime": "A token lives at most 24 h and begins now (spec 7; arch 6).",
+  "token-missing":
+    "Under coordination.v1 and security.v1 a handoff proves its token (spec 4.2, 7).",
+  "token-reused": "A jti proves one handoff (spec 7).",
+  "token-void": "A token of an offer that was answered or superseded proves nothing (spec 7).",
+  "token-binding": "A token proves the handoff that it was issued for (spec 7).",
+  "token-expired": "A token proves nothing at or after its exp (spec 7).",
+  "session-closed": "A session that has ended says nothing any more (spec 5.1).",
+  "session-reopened": "A live session is not opened again (spec 5.1).",
+  "session-owner": "Only its initiator and services speak for a session (spec 5.1).",
+  "session-unknown": "Where sessions are strict only opened ones speak (spec 5.1, C4).",
+  "session-answer":
+    "An opening is answered once: by session.ready or session.error (spec 4.3, 5.1).",
+  "session-profiles":
+    "session.ready grants every required profile and none that was not asked for (spec 4.3).",
+  "session-timeout": "Only a session with heartbeats is lost, after three intervals (spec 5.1).",
+  "profile-fields": "The fields that the profiles in force require are there (spec 4.2).",
+  "subscription-answer": "A subscription is created once, for its request (spec 5.2).",
+  "subscription-cancel":
+    "The service cancels a subscription once, when its session has ended (spec 5.1).",
+  "subscription-owner": "A subscription is cancelled by its own consumer (spec 5.2).",
+  "exchange-fields": "A request names target, correlation_id and query_scope (spec 5.9).",
+  "exchange-live": "A correlation id belongs to one live request (spec 5.9).",
+  "exchange-unknown": "Only a live request is answered, and nothing follows its end (spec 5.9).",
+  "exchange-target": "Only the target answers (spec 5.9).",
+  "exchange-order": "An accepted command is neither accepted nor rejected again (spec 5.9).",
+  "exchange-window":
+    "The service refuses an unanswered request when its window has passed (spec 5.9).",
+  "query-version": "The snapshot version of a target and scope never goes back (spec 5.9).",
+  "call-order": "A tool call that names itself follows its stream (spec 5.10).",
+  "call-party": "Caller and tool speak of a call, nobody else (spec 5.10).",
+  "budget-exceeded": "No accepted cost passes what is left of a budget (spec 3.2, C22).",
+  "budget-owner":
+    "Only who established a budget changes it, and once only establishes it (spec 3.2).",
 } as const;
 
 export type RuleId = keyof typeof RULES;

@@ -2,13 +2,28 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { checkLog, RULES, type RuleId } from "../src/index.ts";
+import { badDelegatedTasks } from "./bad-delegated-tasks.ts";
+import { badDelegations } from "./bad-delegations.ts";
 import { badEvents } from "./bad-events.ts";
+import { badExchanges } from "./bad-exchanges.ts";
 import { badFrames } from "./bad-frames.ts";
 import { badPlans } from "./bad-plans.ts";
+import { badSessions } from "./bad-sessions.ts";
 import { badTasks } from "./bad-tasks.ts";
+import { badTokens } from "./bad-tokens.ts";
 import { LogBuilder, STREAM } from "./log-builder.ts";
 
-const badLogs = [...badFrames, ...badEvents, ...badPlans, ...badTasks];
+const badLogs = [
+  ...badFrames,
+  ...badEvents,
+  ...badPlans,
+  ...badTasks,
+  ...badDelegatedTasks,
+  ...badDelegations,
+  ...badTokens,
+  ...badSessions,
+  ...badExchanges,
+];
 
 describe("a bad log is named", () => {
   for (const { rule, why, also = [], options, build } of badLogs) {

@@ -1,19 +1,9 @@
 /** Logs that keep every rule: the checker finds nothing. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { type CheckOptions, checkLog, type Report } from "../src/index.ts";
+import { checkLog } from "../src/index.ts";
+import { clean } from "./clean.ts";
 import { LogBuilder, STREAM } from "./log-builder.ts";
-
-function clean(log: LogBuilder, options: Partial<CheckOptions> = {}): Report {
-  const report = checkLog(log.records(), {
-    domain: "tasks",
-    stream: STREAM,
-    settled: true,
-    ...options,
-  });
-  assert.deepEqual(report.findings, []);
-  return report;
-}
 
 const failure = { code: "task_error", message: "it broke", retryable: false };
 

@@ -2,6 +2,8 @@ import { isService } from "../event-rules.ts";
 import type { TaskContext, TaskEvent } from "./context.ts";
 import type { Task } from "./task.ts";
 
+const ENDS_BY_PARTIES: ReadonlySet<string> = new Set(["failed", "timed_out"]);
+
 /** Who may move a task (spec 5.4, 5.5). What services derive or ask for is exempt. */
 export function checkAuthority(
   context: TaskContext,
@@ -25,6 +27,11 @@ export function checkAuthority(
     return;
   }
   if (task.isAdopted) return;
+  if (isOffered(task) && (name === "accepted" || name === "started")) {
+    const message = `${name} on ${task.id}, which is offered to ${task.delegation?.delegatedTo}`;
+    context.sink.add("delegation-taken", message, task.id);
+    return;
+  }
   if (name === "accepted" || name === "started") {
     if (task.target !== undefined && source !== task.target) {
       const message = `${name} by ${source}, the target is ${task.target}`;
@@ -32,13 +39,19 @@ export function checkAuthority(
     }
     return;
   }
-  // Before anybody owns it, only the two parties of the submission can give it up.
-  if (source !== task.submitter && source !== task.target) {
+  // Before anybody owns it, only the two parties of the submission can give it up; nobody works on it.
+  const isParty = source === task.submitter || source === task.target;
+  if (!isParty || !ENDS_BY_PARTIES.has(name)) {
     context.sink.add("task-owner", `${name} from ${source} on a task without owner`, task.id);
   }
 }
 
-function isEntitled(task: Task, source: string): boolean {
+function isOffered({ delegation }: Task): boolean {
+  return delegation !== undefined && ["requested", "escalated"].includes(delegation.state);
+}
+
+/** Owner, else target, and submitter, of the task or of an ancestor. */
+export function isEntitled(task: Task, source: string): boolean {
   for (let at: Task | undefined = task; at !== undefined; at = at.parent) {
     if (at.isAdopted || source === at.submitter) return true;
     if (source === (at.owner ?? at.target)) return true;

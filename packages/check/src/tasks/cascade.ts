@@ -21,9 +21,12 @@ export function openCascade(context: TaskContext, plan: OpenPlan, task: Task): v
   if (closed?.plan !== undefined) {
     sink.add("begun-nested", `${task.id} is covered by plan ${closed.plan.id}`, task.id);
   }
-  if (task.plan !== undefined) return;
+  // One that was given up makes room for the next.
+  if (task.plan !== undefined && !task.plan.isAbandoned) return;
+  if (task.plan === undefined) forest.cascades += 1;
   task.plan = plan;
-  forest.cascades += 1;
+  // A cancel request of the same root gives way, whatever becomes of the cascade.
+  for (const gentle of task.gentle ?? []) gentle.isAbandoned = true;
 }
 
 /** What a closed subtree takes: planned events and the ends of leaves. */

@@ -3,19 +3,19 @@ import type { FindingSink } from "../finding.ts";
 import type { Frame } from "../frame.ts";
 import type { OpenPlan, PlanBook } from "../plan-book.ts";
 import { isObject } from "../record.ts";
+import type { Settings } from "../settings.ts";
 import type { Forest } from "./forest.ts";
 
-/** What every task rule needs. The limits are those of the newest `epoch` entry. */
+/** What every rule of the domain `tasks` needs. */
 export interface TaskContext {
   readonly sink: FindingSink;
   readonly forest: Forest;
   readonly plans: PlanBook;
   readonly isLenient: boolean;
-  maxDepth: number;
-  defaultGraceMs: number;
+  readonly settings: Settings;
 }
 
-/** A task event at hand. */
+/** An event at hand. */
 export interface TaskEvent {
   tenant: string;
   frame: Frame;
@@ -30,6 +30,12 @@ export interface TaskEvent {
 export function payloadField(envelope: Envelope, name: string): unknown {
   const { payload } = envelope;
   return isObject(payload) && Object.hasOwn(payload, name) ? payload[name] : undefined;
+}
+
+/** A text of the payload; an empty one says nothing. */
+export function payloadText(envelope: Envelope, name: string): string | undefined {
+  const value = payloadField(envelope, name);
+  return typeof value === "string" && value !== "" ? value : undefined;
 }
 
 /** A text field of the envelope, else of the payload (spec 5.5). */

@@ -18,7 +18,17 @@ export class Forest {
     childMap(this.#tasks, tenant).set(task.id, task);
     this.total += 1;
     this.live += 1;
-    if (task.parent !== undefined) task.parent.liveChildren += 1;
+    if (task.parent === undefined) return;
+    task.parent.liveChildren += 1;
+    task.parent.children += 1;
+  }
+
+  /** Takes out a task that was offered only (spec 5.6). */
+  remove(tenant: string, task: Task): void {
+    this.end(tenant, task);
+    this.total -= 1;
+    if (task.parent !== undefined) task.parent.children -= 1;
+    this.#tasks.get(tenant)?.delete(task.id);
   }
 
   openRequest(tenant: string, plan: GentlePlan): void {

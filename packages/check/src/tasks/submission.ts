@@ -1,5 +1,8 @@
 import type { Envelope } from "@harmovela/envelope";
+import { isEntitled } from "./authority.ts";
+import { checkOpen } from "./closed.ts";
 import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
+import { after, earlier } from "./deadline.ts";
 import { isTerminal, type TaskState } from "./table.ts";
 import { coveringRoot, gentleAbove, type Task } from "./task.ts";
 
@@ -7,26 +10,64 @@ import { coveringRoot, gentleAbove, type Task } from "./task.ts";
 export function submit(context: TaskContext, event: TaskEvent, id: string): void {
   const { sink, forest } = context;
   const { tenant, envelope } = event;
-  if (forest.get(tenant, id) !== undefined) {
+  const known = forest.get(tenant, id);
+  if (known !== undefined && !known.isSubmitted && !isTerminal(known.state)) {
+    fillIn(context, event, known);
+    return;
+  }
+  if (known !== undefined) {
     sink.add("task-reused", `${id} is submitted again`, id);
     return;
   }
-  const parent = parentOf(context, event, id);
-  const task: Task = {
-    ...blank(id, "submitted", parent),
-    submitter: envelope.source,
-    target: envelope.target,
-    due: dueOf(envelope, event.frame.at),
-  };
-  if (task.depth > context.maxDepth) {
-    sink.add("tree-depth", `depth ${task.depth} is beyond ${context.maxDepth}`, id);
+  const task = create(context, event, id, envelope.target);
+  task.isSubmitted = true;
+  task.due = dueOf(envelope, event.frame.at);
+}
+
+/** The submission of a task that a delegation has made; it is accepted once (spec 5.6). */
+function fillIn(context: TaskContext, event: TaskEvent, task: Task): void {
+  const { source } = event.envelope;
+  if (!isEntitled(task, source)) {
+    context.sink.add("submission-entitlement", `${source} has no part in ${task.id}`, task.id);
   }
-  forest.add(tenant, task);
+  checkParent(context, event, task);
+  checkOpen(context, event, task);
+  task.isSubmitted = true;
+  task.due = earlier(task.due, dueOf(event.envelope, event.frame.at));
+}
+
+/** A task as its first event makes it, under the parent that the event names. */
+export function create(
+  context: TaskContext,
+  event: TaskEvent,
+  id: string,
+  target: string | undefined,
+): Task {
+  const { sink, forest, settings } = context;
+  const task: Task = {
+    ...blank(id, "submitted", parentOf(context, event, id)),
+    submitter: event.envelope.source,
+    target,
+  };
+  if (task.depth > settings.maxDepth) {
+    sink.add("tree-depth", `depth ${task.depth} is beyond ${settings.maxDepth}`, id);
+  }
+  forest.add(event.tenant, task);
+  return task;
+}
+
+/** The parent of a task never changes (spec 5.5). */
+export function checkParent(context: TaskContext, event: TaskEvent, task: Task): void {
+  const named = linked(event.envelope, "parent_task_id");
+  if (named === undefined || named === task.parent?.id) return;
+  if (task.isAdopted && task.parent === undefined) return;
+  const message = `parent ${named}, it was ${task.parent?.id ?? "none"}`;
+  context.sink.add("parent-changed", message, task.id);
 }
 
 /** A task whose submission is not in this log. */
 export function adopt(context: TaskContext, tenant: string, id: string): Task {
-  const unknown = { isAdopted: true, isStateKnown: false };
+  const unknown = { isAdopted: true, isStateKnown: false, isSubmitted: true };
   const task: Task = { ...blank(id, "submitted", undefined), ...unknown };
   context.forest.add(tenant, task);
   return task;
@@ -67,7 +108,7 @@ function dueOf(envelope: Envelope, at: number): number | undefined {
     payloadField(envelope, "timeout_ms"),
     payloadField(envelope, "deadline_ms"),
   ].filter((limit) => typeof limit === "number");
-  return limits.length === 0 ? undefined : at + Math.min(...limits);
+  return limits.length === 0 ? undefined : after(at, Math.min(...limits));
 }
 
 function blank(id: string, state: TaskState, parent: Task | undefined): Task {
@@ -77,11 +118,15 @@ function blank(id: string, state: TaskState, parent: Task | undefined): Task {
     parent,
     depth: parent === undefined ? 0 : parent.depth + 1,
     liveChildren: 0,
+    children: 0,
     submitter: undefined,
     target: undefined,
+    isSubmitted: false,
+    delegation: undefined,
     owner: undefined,
     ownedAt: 0,
     due: undefined,
+    offerDue: undefined,
     isAdopted: false,
     isStateKnown: true,
     plan: undefined,

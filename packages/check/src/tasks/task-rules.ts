@@ -1,6 +1,5 @@
 import { isService } from "../event-rules.ts";
-import type { FindingSink } from "../finding.ts";
-import type { OpenPlan, PlanBook } from "../plan-book.ts";
+import type { OpenPlan } from "../plan-book.ts";
 import { checkAuthority } from "./authority.ts";
 import {
   checkClosed,
@@ -10,31 +9,20 @@ import {
   openCascade,
 } from "./cascade.ts";
 import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
-import { checkTimeOut } from "./deadline.ts";
-import { Forest } from "./forest.ts";
-import { adopt, submit } from "./submission.ts";
+import { after, checkTimeOut } from "./deadline.ts";
+import { adopt, checkParent, submit } from "./submission.ts";
 import { isTaskState, isTerminal, mayFollow, type TaskState } from "./table.ts";
 import type { GentlePlan, Task } from "./task.ts";
 
 /** Owed events a service may move tasks with; a plan's own event is held to its begun entry. */
 const OWED: ReadonlySet<string> = new Set(["cancelled", "cancel.requested", "timed_out"]);
 
-const MAX_DEPTH = 1_000;
-const GRACE_MS = 5_000;
-
 /** The state machine of tasks and their trees, folded from the log alone (spec 5.4, 5.5). */
 export class TaskRules {
   readonly #context: TaskContext;
 
-  constructor(sink: FindingSink, plans: PlanBook, isLenient: boolean) {
-    this.#context = {
-      sink,
-      plans,
-      isLenient,
-      forest: new Forest(),
-      maxDepth: MAX_DEPTH,
-      defaultGraceMs: GRACE_MS,
-    };
+  constructor(context: TaskContext) {
+    this.#context = context;
   }
 
   get total(): number {
@@ -43,13 +31,6 @@ export class TaskRules {
 
   get live(): number {
     return this.#context.forest.live;
-  }
-
-  /** The settings that an `epoch` entry records are those in force from there on. */
-  settings(settings: Record<string, unknown>): void {
-    const { maxDepth, defaultGraceMs } = settings;
-    if (typeof maxDepth === "number") this.#context.maxDepth = maxDepth;
-    if (typeof defaultGraceMs === "number") this.#context.defaultGraceMs = defaultGraceMs;
   }
 
   onBegun(event: TaskEvent, plan: OpenPlan): void {
@@ -91,7 +72,7 @@ export class TaskRules {
       this.#context.sink.add("task-terminal", message, task.id);
       return;
     }
-    this.#checkParent(event, task);
+    checkParent(this.#context, event, task);
     if (name === "cancel.requested") this.#onCancelRequested(event, task);
     else if (isTaskState(name)) this.#move(event, task, name);
   }
@@ -123,14 +104,6 @@ export class TaskRules {
     this.#context.sink.add("task-state", message, linked(event.envelope, "task_id"));
   }
 
-  #checkParent(event: TaskEvent, task: Task): void {
-    const named = linked(event.envelope, "parent_task_id");
-    if (named === undefined || named === task.parent?.id) return;
-    if (task.isAdopted && task.parent === undefined) return;
-    const message = `parent ${named}, it was ${task.parent?.id ?? "none"}`;
-    this.#context.sink.add("parent-changed", message, task.id);
-  }
-
   #onCancelRequested(event: TaskEvent, task: Task): void {
     const { tenant, frame, envelope } = event;
     checkClosed(this.#context, event, task, "cancel.requested", false);
@@ -140,8 +113,8 @@ export class TaskRules {
     }
     checkAuthority(this.#context, event, task, "cancel.requested");
     const grace = payloadField(envelope, "grace_period_ms");
-    const graceMs = typeof grace === "number" ? grace : this.#context.defaultGraceMs;
-    const due = frame.at + graceMs;
+    const graceMs = typeof grace === "number" ? grace : this.#context.settings.defaultGraceMs;
+    const due = after(frame.at, graceMs);
     const { seq, subject } = frame;
     const plan = { id: envelope.id, root: task, seq, subject, due, isAbandoned: false };
     this.#context.forest.openRequest(tenant, plan);

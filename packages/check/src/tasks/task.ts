@@ -1,3 +1,4 @@
+import type { Delegation } from "../delegations/delegation.ts";
 import type { OpenPlan } from "../plan-book.ts";
 import type { TaskState } from "./table.ts";
 
@@ -9,13 +10,21 @@ export interface Task {
   readonly depth: number;
   /** Children that are not terminal; by the ordering rule none means no live descendant. */
   liveChildren: number;
+  /** Children that it ever had, those aside that were taken out again. */
+  children: number;
   readonly submitter: string | undefined;
-  readonly target: string | undefined;
+  target: string | undefined;
+  /** Whether somebody submitted it; a delegation makes tasks too (spec 5.6). */
+  isSubmitted: boolean;
+  /** The delegation that has a say about it. */
+  delegation: Delegation | undefined;
   owner: string | undefined;
   /** Sequence of the entry that gave it its owner. */
   ownedAt: number;
-  /** When it is to time out; undefined when it declared nothing. */
-  readonly due: number | undefined;
+  /** When it is to time out by its submission; undefined when that declared nothing. */
+  due: number | undefined;
+  /** When it is to time out by the offer under which somebody works on it (spec 5.6). */
+  offerDue: number | undefined;
   /** First met in the middle of its life: what came before is unknown. */
   readonly isAdopted: boolean;
   /** Whether `state` is what the log says; false for an adopted task until its first move. */
@@ -44,6 +53,11 @@ export interface GentlePlan {
   isAbandoned: boolean;
 }
 
+/** Whose a task is: before anybody took it, whoever submitted it (spec 5.6). */
+export function ownerOf(task: Task): string | undefined {
+  return task.delegation?.owner ?? task.owner ?? task.submitter;
+}
+
 /** The nearest begun plan at or above a task that holds its subtree closed. */
 export function coveringRoot(task: Task | undefined): Task | undefined {
   for (let at = task; at !== undefined; at = at.parent) {
@@ -59,10 +73,11 @@ export function isAtOrAbove(root: Task, task: Task): boolean {
   return false;
 }
 
-/** A cancel request at or above a task. */
+/** A cancel request at or above a task that nobody has given up. */
 export function gentleAbove(task: Task): GentlePlan | undefined {
   for (let at: Task | undefined = task; at !== undefined; at = at.parent) {
-    if (at.gentle?.[0] !== undefined) return at.gentle[0];
+    const standing = at.gentle?.find(({ isAbandoned }) => !isAbandoned);
+    if (standing !== undefined) return standing;
   }
   return undefined;
 }

@@ -1,0 +1,113 @@
+import { type Envelope, isHarness } from "@harmovela/envelope";
+import { payloadField, payloadText, type TaskContext, type TaskEvent } from "../tasks/context.ts";
+import { after } from "../tasks/deadline.ts";
+import { forgetOld } from "./forget.ts";
+import { SnapshotVersions } from "./snapshot-versions.ts";
+
+interface Exchange {
+  readonly at: number;
+  readonly target: string;
+  readonly scope: string | undefined;
+  /** When the service may refuse it for want of an answer. */
+  readonly windowEnd: number;
+  isAccepted: boolean;
+}
+
+/** What the runtime itself says, which a harness may repeat (spec 5.9). */
+const ECHOED: ReadonlySet<string> = new Set([
+  "command.accepted",
+  "command.rejected",
+  "query.response",
+  "query.rejected",
+]);
+
+/** What only a command that nobody has accepted allows. */
+const EARLY: ReadonlySet<string> = new Set(["command.accepted", "command.rejected"]);
+
+/** Commands and queries by kind and correlation (spec 5.9). */
+export class ExchangeRules {
+  readonly #context: TaskContext;
+  readonly #live = { command: new Map<string, Exchange>(), query: new Map<string, Exchange>() };
+  readonly #versions = new SnapshotVersions();
+
+  constructor(context: TaskContext) {
+    this.#context = context;
+  }
+
+  onEvent(event: TaskEvent): void {
+    const { type, source } = event.envelope;
+    const kind = type.startsWith("command.") ? "command" : "query";
+    if (kind === "query" && !type.startsWith("query.")) return;
+    const isEcho = event.owedBy === undefined && isHarness(source) && ECHOED.has(type);
+    if (type === `${kind}.requested`) this.#request(event, kind);
+    else if (!isEcho) this.#answer(event, this.#live[kind]);
+  }
+
+  #request(event: TaskEvent, kind: "command" | "query"): void {
+    const { sink, settings } = this.#context;
+    const { tenant, envelope, frame } = event;
+    const { target, correlation_id: correlation } = envelope;
+    const scope = payloadText(envelope, "query_scope");
+    if (!target || !correlation || (kind === "query" && scope === undefined)) {
+      sink.add("exchange-fields", `a ${kind} without target, correlation_id or query_scope`);
+      return;
+    }
+    const live = this.#live[kind];
+    const key = keyOf(tenant, correlation);
+    if (live.has(key)) sink.add("exchange-live", `${correlation} belongs to a live ${kind}`);
+    forgetOld(live, frame.at - settings.retentionMs);
+    const named = payloadField(envelope, "negotiation_window_ms");
+    const windowMs = typeof named === "number" ? named : settings.negotiationWindowMs;
+    const windowEnd = after(frame.at, windowMs);
+    live.set(key, { at: frame.at, target, scope, windowEnd, isAccepted: false });
+  }
+
+  #answer(event: TaskEvent, live: Map<string, Exchange>): void {
+    const { sink, isLenient } = this.#context;
+    const { tenant, envelope, owedBy } = event;
+    const { type, source } = envelope;
+    const correlation = correlationOf(envelope) ?? "";
+    const key = keyOf(tenant, correlation);
+    const exchange = live.get(key);
+    if (exchange === undefined) {
+      if (!isLenient) sink.add("exchange-unknown", `${type} answers no live ${correlation}`);
+      return;
+    }
+    if (owedBy === undefined && source !== exchange.target) {
+      sink.add("exchange-target", `${type} by ${source}, the target is ${exchange.target}`);
+      return;
+    }
+    if (exchange.isAccepted && (EARLY.has(type) || owedBy !== undefined)) {
+      sink.add("exchange-order", `${type} of ${correlation} after command.accepted`);
+      return;
+    }
+    if (owedBy !== undefined) this.#checkWindow(event, exchange, correlation);
+    // What a harness says as a target is logged and changes nothing.
+    else if (isHarness(source)) return;
+    if (type === "query.response") this.#checkVersion(event, exchange);
+    if (type === "command.accepted") exchange.isAccepted = true;
+    else live.delete(key);
+  }
+
+  #checkWindow({ envelope, frame }: TaskEvent, exchange: Exchange, correlation: string): void {
+    if (envelope.type === "command.accepted" || frame.at >= exchange.windowEnd) return;
+    const message = `${correlation} is refused at ${frame.at}, its window ends at ${exchange.windowEnd}`;
+    this.#context.sink.add("exchange-window", message);
+  }
+
+  #checkVersion({ tenant, envelope }: TaskEvent, { target, scope }: Exchange): void {
+    const version = payloadField(envelope, "snapshot_version");
+    const key = `${keyOf(tenant, `${target.length}:${target}`)}${scope ?? ""}`;
+    const newer = this.#versions.answer(key, version);
+    if (newer === undefined) return;
+    const message = `snapshot ${String(version)} of ${target} after ${newer}`;
+    this.#context.sink.add("query-version", message);
+  }
+}
+
+/** Of an answer: the envelope says it, or the payload does. */
+function correlationOf(envelope: Envelope): string | undefined {
+  return envelope.correlation_id || payloadText(envelope, "correlation_id");
+}
+
+const keyOf = (tenant: string, id: string): string => `${tenant.length}:${tenant}${id}`;

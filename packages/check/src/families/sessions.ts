@@ -1,0 +1,181 @@
+import {
+  closure,
+  type Envelope,
+  isHarness,
+  isService,
+  missingConditionalFields,
+  sessionIdOf,
+} from "@harmovela/envelope";
+import { isObject } from "../record.ts";
+import { payloadField, type TaskContext, type TaskEvent } from "../tasks/context.ts";
+
+interface Session {
+  readonly initiator: string;
+  state: "opened" | "ready" | "closed" | "error";
+  /** Asked for by the opening. */
+  readonly wanted: readonly string[];
+  readonly required: readonly string[];
+  /** Negotiated. */
+  profiles: readonly string[];
+  /** Before this time nobody may find it silent; undefined when no heartbeats were agreed. */
+  silentFrom: number | undefined;
+  endedAt: number | undefined;
+}
+
+/** Missed intervals after which a session is lost (spec 5.1). */
+const MISSED_MAX = 3;
+
+/** What a session that nobody opened may be asked with (spec 5.1). */
+const BEFORE_OPEN: ReadonlySet<string> = new Set(["session.opened", "capabilities.requested"]);
+
+/** Sessions: opened, answered by the service, and over for good (spec 4.3, 5.1). */
+export class SessionRules {
+  readonly #context: TaskContext;
+  readonly #sessions = new Map<string, Session>();
+
+  constructor(context: TaskContext) {
+    this.#context = context;
+  }
+
+  /** The profiles under which an event is judged (spec 4.2). */
+  profiles({ tenant, envelope, frame }: TaskEvent): readonly string[] {
+    const id = sessionIdOf(envelope);
+    if (id === undefined) return this.#context.settings.defaultProfiles;
+    return this.#get(tenant, id, frame.at)?.profiles ?? [];
+  }
+
+  hasEnded(tenant: string, id: string, at: number): boolean {
+    return this.#get(tenant, id, at)?.endedAt !== undefined;
+  }
+
+  /** What its session lets an envelope of the intake say. */
+  judge(event: TaskEvent): void {
+    const { sink } = this.#context;
+    const { tenant, envelope, frame } = event;
+    this.#checkFields(event);
+    const id = sessionIdOf(envelope);
+    if (id === undefined || isService(envelope.source)) return;
+    const session = this.#get(tenant, id, frame.at);
+    if (session === undefined) this.#judgeUnknown(envelope, id);
+    else if (session.endedAt !== undefined) {
+      sink.add("session-closed", `${envelope.type} of ${id}, which is ${session.state}`);
+    } else if (envelope.type === "session.opened") {
+      sink.add("session-reopened", `${id} is ${session.state}`);
+    } else if (envelope.type.startsWith("session.") && !isOwn(session, envelope.source)) {
+      sink.add("session-owner", `${envelope.type} of ${id} by ${envelope.source}`);
+    }
+  }
+
+  #judgeUnknown({ type }: Envelope, id: string): void {
+    const { sink, settings, isLenient } = this.#context;
+    if (!settings.strictSessions || isLenient || BEFORE_OPEN.has(type)) return;
+    sink.add("session-unknown", `${type} of ${id}, which nobody opened`);
+  }
+
+  #checkFields(event: TaskEvent): void {
+    const missing = missingConditionalFields(event.envelope, this.profiles(event));
+    if (missing.length === 0) return;
+    this.#context.sink.add("profile-fields", `${event.envelope.type} lacks ${missing.join(", ")}`);
+  }
+
+  /** Follows the session; an echo of the runtime changes nothing. */
+  onEvent(event: TaskEvent): void {
+    const { tenant, envelope, frame, owedBy } = event;
+    const id = sessionIdOf(envelope);
+    if (!envelope.type.startsWith("session.") || id === undefined) return;
+    const session = this.#get(tenant, id, frame.at);
+    if (owedBy !== undefined) this.#answer(event, id, session);
+    else if (isHarness(envelope.source)) return;
+    else if (envelope.type === "session.opened") {
+      if (session === undefined) this.#sessions.set(keyOf(tenant, id), open(envelope));
+    } else if (envelope.type === "session.closed" || envelope.type === "session.error") {
+      const ended = session ?? open(envelope);
+      this.#sessions.set(keyOf(tenant, id), ended);
+      end(ended, envelope.type === "session.closed" ? "closed" : "error", frame.at);
+    }
+  }
+
+  /** What the service says by itself: ready or an error, once; later that nobody was heard. */
+  #answer(event: TaskEvent, id: string, session: Session | undefined): void {
+    const { sink, isLenient } = this.#context;
+    const { envelope, frame } = event;
+    if (session === undefined) {
+      if (!isLenient) sink.add("session-answer", `${envelope.type} of ${id}, which nobody opened`);
+      return;
+    }
+    const error = payloadField(envelope, "error");
+    const isTimeOut = isObject(error) && error.code === "session_timeout";
+    if (session.state !== (isTimeOut ? "ready" : "opened")) {
+      sink.add("session-answer", `${envelope.type} of ${id}, which is ${session.state}`);
+      return;
+    }
+    if (envelope.type === "session.ready") this.#makeReady(event, id, session);
+    else if (envelope.type === "session.error") {
+      const { silentFrom } = session;
+      if (isTimeOut && (silentFrom === undefined || frame.at < silentFrom)) {
+        const message = `${id} is lost at ${frame.at}, not before ${silentFrom ?? "it is closed"}`;
+        sink.add("session-timeout", message);
+      }
+      end(session, "error", frame.at);
+    }
+  }
+
+  #makeReady({ envelope, frame }: TaskEvent, id: string, session: Session): void {
+    const stated = payloadField(envelope, "capabilities");
+    const capabilities = isObject(stated) ? stated : {};
+    const granted = texts(capabilities.profiles);
+    const { wanted, required } = session;
+    const allowed = new Set(closure([...wanted, ...required]));
+    const isWhole = required.every((profile) => granted.includes(profile));
+    if (!isWhole || !granted.every((profile) => allowed.has(profile))) {
+      this.#context.sink.add("session-profiles", `${id} gets ${granted.join(", ") || "none"}`);
+    }
+    session.state = "ready";
+    session.profiles = granted;
+    const { heartbeat_interval_ms: interval } = capabilities;
+    if (typeof interval === "number" && interval > 0) {
+      session.silentFrom = frame.at + MISSED_MAX * interval;
+    }
+  }
+
+  /** An ended session is forgotten with the log that holds it. */
+  #get(tenant: string, id: string, at: number): Session | undefined {
+    const key = keyOf(tenant, id);
+    const session = this.#sessions.get(key);
+    if (session?.endedAt === undefined) return session;
+    if (session.endedAt + this.#context.settings.retentionMs >= at) return session;
+    this.#sessions.delete(key);
+    return undefined;
+  }
+}
+
+function open(envelope: Envelope): Session {
+  const stated = payloadField(envelope, "capabilities");
+  const capabilities = isObject(stated) ? stated : {};
+  return {
+    initiator: envelope.source,
+    state: "opened",
+    wanted: texts(capabilities.profiles),
+    required: texts(capabilities.required_profiles),
+    profiles: [],
+    silentFrom: undefined,
+    endedAt: undefined,
+  };
+}
+
+function end(session: Session, state: "closed" | "error", at: number): void {
+  if (session.endedAt !== undefined) return;
+  session.state = state;
+  session.endedAt = at;
+}
+
+/** Its initiator speaks for a session, services do, and an echo is let through. */
+function isOwn({ initiator }: Session, source: string): boolean {
+  return source === initiator || isService(source) || isHarness(source);
+}
+
+function texts(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === "string") : [];
+}
+
+const keyOf = (tenant: string, id: string): string => `${tenant.length}:${tenant}${id}`;

@@ -1,0 +1,88 @@
+import { type Envelope, isHarness } from "@harmovela/envelope";
+import { payloadText, type TaskContext, type TaskEvent } from "../tasks/context.ts";
+import type { SessionRules } from "./sessions.ts";
+
+interface Subscription {
+  readonly consumer: string;
+  readonly session: string | undefined;
+}
+
+/** Subscriptions on the bus: each created once, and cancelled with its session (spec 5.1, 5.2). */
+export class SubscriptionRules {
+  readonly #context: TaskContext;
+  readonly #sessions: SessionRules;
+  /** By the id of the request that is not answered yet. */
+  readonly #requested = new Map<string, Subscription>();
+  readonly #created = new Map<string, Subscription>();
+
+  constructor(context: TaskContext, sessions: SessionRules) {
+    this.#context = context;
+    this.#sessions = sessions;
+  }
+
+  onEvent(event: TaskEvent): void {
+    const { tenant, envelope, owedBy } = event;
+    const { type, source } = envelope;
+    if (!type.startsWith("subscription.")) return;
+    const id = payloadText(envelope, "subscription_id") ?? "";
+    if (owedBy !== undefined) {
+      if (type === "subscription.created") this.#create(event, id);
+      else if (type === "subscription.cancelled") this.#cancel(event, id);
+      return;
+    }
+    if (isHarness(source)) return;
+    if (type === "subscription.requested" && isForBus(envelope)) {
+      const asked = { consumer: source, session: envelope.session_id };
+      this.#requested.set(keyOf(tenant, envelope.id), asked);
+    } else if (type === "subscription.cancelled") this.#cancelOwn(event, id);
+  }
+
+  #create({ tenant, envelope }: TaskEvent, id: string): void {
+    const request = keyOf(tenant, envelope.causation_id ?? "");
+    const asked = this.#requested.get(request);
+    if (asked === undefined || this.#created.has(keyOf(tenant, id))) {
+      if (this.#context.isLenient) return;
+      this.#context.sink.add("subscription-answer", `${id} answers no open request`);
+      return;
+    }
+    this.#requested.delete(request);
+    this.#created.set(keyOf(tenant, id), asked);
+  }
+
+  #cancel({ tenant, frame }: TaskEvent, id: string): void {
+    const { sink, isLenient } = this.#context;
+    const key = keyOf(tenant, id);
+    const known = this.#created.get(key);
+    this.#created.delete(key);
+    if (known === undefined) {
+      if (!isLenient) sink.add("subscription-cancel", `${id} is cancelled and is not there`);
+    } else if (known.session === undefined || !this.#hasEnded(tenant, known.session, frame.at)) {
+      sink.add("subscription-cancel", `${id} is cancelled, and its session goes on`);
+    }
+  }
+
+  /** Cancelling one that is not there is acknowledged and has no effect. */
+  #cancelOwn({ tenant, envelope, frame }: TaskEvent, id: string): void {
+    const key = keyOf(tenant, id);
+    const known = this.#created.get(key);
+    if (known === undefined) return;
+    if (known.consumer !== envelope.source) {
+      const message = `${id} of ${known.consumer} is cancelled by ${envelope.source}`;
+      this.#context.sink.add("subscription-owner", message);
+    }
+    // When its session has ended the service owes its end as well.
+    const isOwed = known.session !== undefined && this.#hasEnded(tenant, known.session, frame.at);
+    if (!isOwed) this.#created.delete(key);
+  }
+
+  #hasEnded(tenant: string, session: string, at: number): boolean {
+    return this.#sessions.hasEnded(tenant, session, at);
+  }
+}
+
+/** To nobody by name, to a harness or to a service. */
+function isForBus({ target }: Envelope): boolean {
+  return target === undefined || /^(?:harness|service):/.test(target);
+}
+
+const keyOf = (tenant: string, id: string): string => `${tenant.length}:${tenant}${id}`;

@@ -1,0 +1,51 @@
+import { isObject } from "./record.ts";
+
+/** What rules read of the settings in force: those of the newest `epoch` entry (architecture, section 6). */
+export interface Settings {
+  /** Levels below a root (spec 5.5). */
+  maxDepth: number;
+  /** Grace of a cancel request that names none, ms (spec 5.7). */
+  defaultGraceMs: number;
+  /** Senders are proved: who delegates under a parent must have a part in it (spec 5.6). */
+  authenticated: boolean;
+  /** Events of sessions that nobody opened are refused (spec 5.1). */
+  strictSessions: boolean;
+  /** Profiles in force for events that name no session (spec 4.2). */
+  defaultProfiles: readonly string[];
+  /** Window of a command or query that names none, ms (spec 5.9). */
+  negotiationWindowMs: number;
+  /** How long ended sessions and unanswered requests are remembered, ms. */
+  retentionMs: number;
+}
+
+export function defaultSettings(): Settings {
+  return {
+    maxDepth: 1_000,
+    defaultGraceMs: 5_000,
+    authenticated: false,
+    strictSessions: false,
+    defaultProfiles: [],
+    negotiationWindowMs: 5_000,
+    retentionMs: 30 * 86_400_000,
+  };
+}
+
+const NUMBERS = ["maxDepth", "defaultGraceMs", "negotiationWindowMs", "retentionMs"] as const;
+const FLAGS = ["authenticated", "strictSessions"] as const;
+
+/** Takes over what an `epoch` entry records; what it does not say stays as it was. */
+export function readSettings(settings: Settings, recorded: unknown): void {
+  if (!isObject(recorded)) return;
+  for (const name of NUMBERS) {
+    const value = recorded[name];
+    if (typeof value === "number") settings[name] = value;
+  }
+  for (const name of FLAGS) {
+    const value = recorded[name];
+    if (typeof value === "boolean") settings[name] = value;
+  }
+  const { defaultProfiles } = recorded;
+  if (Array.isArray(defaultProfiles)) {
+    settings.defaultProfiles = defaultProfiles.filter((profile) => typeof profile === "string");
+  }
+}
