@@ -386,4 +386,38 @@ describe("agents as workers of a service of another kind", () => {
       await service.close();
     }
   });
+
+  it("while the service is replaced under way each job is still done once", async () => {
+    await using server = await startNatsServer();
+    const keys = await openTokenKeys(await generateTokenKeys());
+    let service = await coordinator(server, {}, keys);
+    const retry = { firstMs: 500, noServiceMs: 10_000 };
+    const planner = await connect({ servers: server.url, agent: "agent:planner", retry });
+    const crew = await connect({ servers: server.url, agent: "agent:crew", retry });
+    try {
+      const done: (string | undefined)[] = [];
+      let onHalf: () => void = () => {};
+      const half = new Promise<void>((resolve) => {
+        onHalf = resolve;
+      });
+      const options = { concurrency: 2, patienceMs: 60_000, heartbeatMs: 1_000 };
+      await crew.worker(options, async (job, ctx) => {
+        await ctx.progress({ progress: 0.5 });
+        done.push(job.description);
+        if (done.length === 10) onHalf();
+        return job.description;
+      });
+      const names = Array.from({ length: 40 }, (_, i) => `job ${i}`);
+      const handles = await Promise.all(names.map((name) => planner.delegate(crew.name, name)));
+      await within(half);
+      await service.close();
+      service = await coordinator(server, {}, keys);
+      const results = await within(Promise.all(handles.map((handle) => handle.result())));
+      assert.deepEqual(results, names);
+      assert.deepEqual(done.toSorted(), names.toSorted());
+    } finally {
+      await Promise.all([planner.close(), crew.close()]);
+      await service.close();
+    }
+  });
 });

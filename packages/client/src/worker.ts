@@ -5,17 +5,15 @@
  *    are told and leave it. Each speaks in a session of its own.
  * W2 What cannot be taken in time is refused, so that the delegator knows, with a time to ask again.
  */
-import { newEventId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { AgentSession, type SessionOptions } from "./agent-session.ts";
+import { Answers } from "./answers.ts";
 import { DelegatedTask } from "./delegated-task.ts";
-import { type Parties, toDelegationEvent } from "./delegation-request.ts";
 import { taskOf } from "./filter.ts";
 import { type JobFunction, runJob } from "./job.ts";
 import type { Observed } from "./lane.ts";
 import { findOffer, isPending, listWaiting, type Offer, toOffer } from "./offer.ts";
 import { Promised } from "./promised.ts";
-import { RejectedError } from "./rejected-error.ts";
 import { toSettled } from "./settled.ts";
 import { inSession, type WorkAgent } from "./work-agent.ts";
 
@@ -62,6 +60,7 @@ export class Worker {
   readonly #agent: WorkAgent;
   readonly #options: WorkerOptions;
   readonly #work: JobFunction;
+  readonly #answers: Answers;
   readonly #closed = new Promised<void>();
   /** Not taken yet, oldest first. */
   readonly #offers = new Map<string, { offer: Offer; cancel: () => void }>();
@@ -83,6 +82,7 @@ export class Worker {
     this.#agent = inSession(agent, () => this.sessionId);
     this.#options = options;
     this.#work = work;
+    this.#answers = new Answers(this.#agent, () => this.#closing !== undefined);
   }
 
   /** Undefined while there is none. */
@@ -272,37 +272,15 @@ export class Worker {
 
   async #take(offer: Offer, task: DelegatedTask): Promise<void> {
     await task.follow();
-    if (!(await this.#accept(offer))) return;
+    if (!(await this.#answers.accept(offer))) return;
     const environment = {
       agent: this.#agent,
       sessionId: () => this.sessionId,
       whenInSession: () => this.#inSession.promise,
       handoffWaitMs: this.#options.handoffWaitMs ?? HANDOFF_WAIT_MS,
-      giveBack: () => this.#reject(offer, "the worker was stopped"),
+      giveBack: () => this.#answers.reject(offer, "the worker was stopped"),
     };
     await runJob(environment, offer, task, this.#work);
-  }
-
-  /** Whether the job is this process's (W1). */
-  async #accept(offer: Offer): Promise<boolean> {
-    const draft = toDelegationEvent("delegation.accepted", this.#partiesOf(offer), {
-      id: newEventId(),
-      target: offer.delegatedBy,
-      ...(this.sessionId === undefined ? {} : { session_id: this.sessionId }),
-    });
-    for (;;) {
-      try {
-        await this.#agent.publish(draft);
-        return true;
-      } catch (caught) {
-        if (caught instanceof RejectedError) return false;
-        const { code, retry } = toHarmovelaError(caught);
-        if (code !== "effect_outcome_uncertain" && retry === "never") throw caught;
-      }
-      // The same envelope again: whatever became of it the first time is what is answered.
-      if (this.#closing) return false;
-      await new Promise<void>((resolve) => this.#agent.clock.after(AGAIN_MS, resolve));
-    }
   }
 
   /** W2. Of what somebody has taken meanwhile a refusal would take it away again. */
@@ -312,25 +290,7 @@ export class Worker {
       !this.#closing && this.#session !== undefined && this.#offers.get(taskId)?.offer === offer;
     if (!isWaiting() || !(await isPending(this.#agent, taskId)) || !isWaiting()) return;
     this.#drop(taskId);
-    await this.#reject(offer, "at capacity", this.#options.retryAfterMs ?? RETRY_AFTER_MS);
-  }
-
-  async #reject(offer: Offer, reason: string, retryAfterMs = 0): Promise<void> {
-    const payload: JsonObject = { reason };
-    if (retryAfterMs > 0) payload.retry_after = new Date(Date.now() + retryAfterMs).toISOString();
-    const more = { target: offer.delegatedBy, payload };
-    try {
-      await this.#agent.publish(
-        toDelegationEvent("delegation.rejected", this.#partiesOf(offer), more),
-      );
-    } catch (error) {
-      // Somebody took it, or it is over.
-      if (!(error instanceof RejectedError)) throw error;
-    }
-  }
-
-  #partiesOf({ taskId, parentId, delegatedBy }: Offer): Parties {
-    return { taskId, parentId, by: delegatedBy, to: this.#agent.name };
+    await this.#answers.reject(offer, "at capacity", this.#options.retryAfterMs ?? RETRY_AFTER_MS);
   }
 
   #report(error: unknown): void {
