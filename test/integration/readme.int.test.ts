@@ -6,7 +6,12 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { openService, type RunningService } from "@harmovela/host";
+import {
+  generateTokenKeys,
+  openService,
+  openTokenKeys,
+  type RunningService,
+} from "@harmovela/host";
 import { type NatsServer, startNatsServer } from "@harmovela/testkit";
 import pino from "pino";
 
@@ -14,7 +19,8 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const readme = readFileSync(`${root}README.md`, "utf8");
 const EXAMPLES = [...readme.matchAll(/<!-- example: (\S+) -->\n```\w+\n([\s\S]*?)```\n/g)];
 
-async function run(path: string, url: string): Promise<string> {
+/** Starts an example; it is killed after a minute. */
+function start(path: string, url: string) {
   const child = spawn(process.execPath, ["--conditions=development", "--import", "tsx", path], {
     cwd: root,
     env: { ...process.env, HARMOVELA_SERVERS: url },
@@ -27,10 +33,17 @@ async function run(path: string, url: string): Promise<string> {
     });
   }
   const timer = setTimeout(() => child.kill("SIGKILL"), 60_000);
-  const [code] = await once(child, "exit");
-  clearTimeout(timer);
-  assert.equal(code, 0, printed);
-  return printed;
+  const ended = once(child, "exit").then(([code]) => {
+    clearTimeout(timer);
+    return code as number | null;
+  });
+  return { child, ended, printed: () => printed };
+}
+
+async function run(path: string, url: string): Promise<string> {
+  const { ended, printed } = start(path, url);
+  assert.equal(await ended, 0, printed());
+  return printed();
 }
 
 describe("README", () => {
@@ -42,6 +55,7 @@ describe("README", () => {
       servers: server.url,
       version: "0.0.0",
       logger: pino({ level: "silent" }),
+      tokens: await openTokenKeys(await generateTokenKeys()),
     });
     await service.host.untilLeading();
   });
@@ -50,10 +64,10 @@ describe("README", () => {
     await server.stop();
   });
 
-  test("shows two examples", () => {
+  test("shows the examples there are", () => {
     assert.deepEqual(
       EXAMPLES.map(([, path]) => path),
-      ["examples/agent.ts", "examples/plain.mjs"],
+      ["examples/agent.ts", "examples/plain.mjs", "examples/worker.ts", "examples/planner.ts"],
     );
   });
 
@@ -66,6 +80,17 @@ describe("README", () => {
   test("the agent's completion is refused while its child runs, then accepted", async () => {
     const printed = await run("examples/agent.ts", server.url);
     assert.match(printed, /refused: task_error\nsettled: completed/);
+  });
+
+  test("a planner in one process is served by a worker in another", async () => {
+    const worker = start("examples/worker.ts", server.url);
+    try {
+      const printed = await run("examples/planner.ts", server.url);
+      assert.match(printed, /accepted by agent:hotels\nbooked: .*Rialto/);
+    } finally {
+      worker.child.kill("SIGTERM");
+    }
+    assert.equal(await worker.ended, 0, worker.printed());
   });
 
   test("a plain client gets its verdict", async () => {

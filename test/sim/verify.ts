@@ -4,6 +4,7 @@ import { describeState } from "@harmovela/delegation-coordinator";
 import type { Envelope } from "@harmovela/envelope";
 import type { Crowd, Sent } from "./crowd.ts";
 import { isRetryable } from "./crowd.ts";
+import { contentOf } from "./intake-book.ts";
 import { type Oracle, positionOf } from "./oracle.ts";
 import type { Replica } from "./replica.ts";
 
@@ -89,7 +90,7 @@ function assertOnce(oracle: Oracle, crowd: Crowd): Set<string> {
     const { tenant, envelope, wants } = sent.draft;
     if (wants === "storage") continue;
     const id = String(envelope.id);
-    const content = `${sent.subject} ${Buffer.from(sent.data).toString()}`;
+    const content = contentOf(sent.subject, Buffer.from(sent.data).toString());
     const fate = fates.get(content) ?? { isAccepted: false, isRefused: false };
     fates.set(content, fate);
     for (const verdict of sent.verdicts) {

@@ -26,7 +26,20 @@ const toNumber = (text: string): number | undefined =>
 
 /** `Hv-Cause`: `in:<intake sequence>` or `owed:<id>`. */
 export function encodeCause(cause: Cause): string {
-  return "in" in cause ? `in:${cause.in}` : `owed:${cause.owed}`;
+  return "in" in cause ? `in:${cause.in}` : `owed:${escapeSpace(cause.owed)}`;
+}
+
+/** White space as `%XX`: whoever reads a header cuts it off the ends, and an id may begin or end with it. */
+function escapeSpace(id: string): string {
+  return id.replace(/[\s%]/g, (character) => encodeURIComponent(character));
+}
+
+function unescapeSpace(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** JSON without a byte that a header line could misread. */
@@ -42,7 +55,8 @@ function decodeCause(text: string): Cause | undefined {
     const seq = toNumber(text.slice(3));
     return seq === undefined ? undefined : { in: seq };
   }
-  return text.startsWith("owed:") ? { owed: text.slice(5) } : undefined;
+  const owed = text.startsWith("owed:") ? unescapeSpace(text.slice(5)) : undefined;
+  return owed === undefined ? undefined : { owed };
 }
 
 /** `Hv-Seen`: `domain:position` pairs joined by commas; "" when nothing is observed. */

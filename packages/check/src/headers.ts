@@ -16,7 +16,8 @@ export function readCause(headers: Readonly<Record<string, string>>): EntryCause
   const text = headers[HEADER.cause];
   if (text === undefined) return undefined;
   if (text.startsWith("owed:")) {
-    return text.length > 5 ? { owed: text.slice(5) } : undefined;
+    const owed = readOwed(text.slice(5));
+    return owed === undefined || owed === "" ? undefined : { owed };
   }
   const seq = text.startsWith("in:") ? readInteger(text.slice(3)) : undefined;
   return seq === undefined ? undefined : { in: seq };
@@ -36,4 +37,13 @@ export function readSeen(
     seen.push([pair.slice(0, colon), seq]);
   }
   return seen;
+}
+
+/** White space of an id is escaped, or a header could not hold it at its ends. */
+function readOwed(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
 }

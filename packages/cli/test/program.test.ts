@@ -28,6 +28,7 @@ test("there is exactly the set of commands that is promised", () => {
       "publish",
       "stdio",
       "tail",
+      "token",
       "tree",
       "up",
       "why",

@@ -5,6 +5,7 @@ import {
   type AppendFailure,
   type Bus,
   type Clock,
+  type Lease,
   type Reader,
   systemClock,
 } from "@harmovela/bus";
@@ -120,5 +121,34 @@ export class Sluice {
         return isOpen() ? reader.buffered : 0;
       },
     });
+  }
+}
+
+/** The lease as the host sees it, which a test can take away. */
+export class Taker {
+  #lose: () => void = () => {};
+  #isTaken = false;
+
+  around = (bus: Bus): Bus =>
+    altered(bus, {
+      openLease: (options) => {
+        const lease = bus.openLease(options);
+        this.#lose = options.onLost;
+        const isHeld = () => lease.isHeld && !this.#isTaken;
+        return altered<Lease>(lease, {
+          get isHeld() {
+            return isHeld();
+          },
+        });
+      },
+    });
+
+  take(): void {
+    this.#isTaken = true;
+    this.#lose();
+  }
+
+  giveBack(): void {
+    this.#isTaken = false;
   }
 }

@@ -203,6 +203,19 @@ export async function ask(
   return JSON.parse(decoder.decode(answer.data)) as Answer;
 }
 
+/** A read that looks at the state only when it is told to. */
+export function slowCount(): {
+  waiting: (() => void)[];
+  reads: HostedOptions<CounterState>["reads"];
+} {
+  const waiting: (() => void)[] = [];
+  const slow: ReadHandler<CounterState> = async (state) => {
+    await new Promise<void>((resolve) => waiting.push(resolve));
+    return state.counts.get(`${TENANT}/agent:a`) ?? 0;
+  };
+  return { waiting, reads: { slow } };
+}
+
 /** The events of a log, as "type task". */
 export function eventsOf(log: LogEntry[]): string[] {
   return log.flatMap((entry) =>

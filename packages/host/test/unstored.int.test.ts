@@ -1,22 +1,19 @@
 /** What is folded and not stored yet leaves a leader in no way: no request, no answer, no entry (architecture, section 6). */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type Bus, intakeStreamSpec, type Lease, logStream, rpcSubject } from "@harmovela/bus";
+import { intakeStreamSpec, logStream, rpcSubject } from "@harmovela/bus";
 import { type Decider, deriveId } from "@harmovela/envelope";
 import { startNatsServer } from "@harmovela/testkit";
-import type { ReadHandler } from "../src/index.ts";
-import { altered, Gate, hurriedClock } from "./altered.ts";
+import { Gate, hurriedClock } from "./altered.ts";
 import { COUNTER_SERVICE, type CounterState, createCounterDecider } from "./counter-decider.ts";
 import {
   type Answer,
   ask,
   envelope,
-  eventsOf,
   eventually,
-  type HostedOptions,
   openCounter,
   openSender,
-  readLog,
+  slowCount,
   TENANT,
 } from "./harness.ts";
 
@@ -29,45 +26,6 @@ function asking(answer: Promise<Answer>): { answer: Promise<Answer>; isAnswered(
     isAnswered = true;
   });
   return { answer, isAnswered: () => isAnswered };
-}
-
-/** A read that looks at the state only when it is told to. */
-function slowCount(): { waiting: (() => void)[]; reads: HostedOptions<CounterState>["reads"] } {
-  const waiting: (() => void)[] = [];
-  const slow: ReadHandler<CounterState> = async (state) => {
-    await new Promise<void>((resolve) => waiting.push(resolve));
-    return state.counts.get(`${TENANT}/agent:a`) ?? 0;
-  };
-  return { waiting, reads: { slow } };
-}
-
-/** The lease as the host sees it, which a test can take away. */
-class Taker {
-  #lose: () => void = () => {};
-  #isTaken = false;
-
-  around = (bus: Bus): Bus =>
-    altered(bus, {
-      openLease: (options) => {
-        const lease = bus.openLease(options);
-        this.#lose = options.onLost;
-        const isHeld = () => lease.isHeld && !this.#isTaken;
-        return altered<Lease>(lease, {
-          get isHeld() {
-            return isHeld();
-          },
-        });
-      },
-    });
-
-  take(): void {
-    this.#isTaken = true;
-    this.#lose();
-  }
-
-  giveBack(): void {
-    this.#isTaken = false;
-  }
 }
 
 describe("while appends are not acknowledged", () => {
@@ -207,90 +165,5 @@ describe("close() while appends are not acknowledged", () => {
     assert.equal(error?.retryable, true);
     await closing;
     assert.equal((await sender.bus.streamState(logStream("tasks")))?.lastSeq, 1);
-  });
-});
-
-describe("when the lease is lost before appends are acknowledged", () => {
-  test("a read that was under way does not answer what is not stored, however soon it ends", async () => {
-    await using server = await startNatsServer();
-    await using sender = await openSender(server.url);
-    const gate = new Gate();
-    const taker = new Taker();
-    const { waiting, reads: handlers } = slowCount();
-    await using counter = await openCounter(server.url, {
-      around: (bus) => taker.around(gate.around(bus)),
-      reads: handlers,
-    });
-    await counter.host.untilLeading();
-    gate.isHolding = true;
-    await sender.post(envelope("task.progress"));
-    await eventually(() => (gate.held === 1 ? true : undefined));
-    const reads = Array.from({ length: 20 }, () => ask(sender, "slow"));
-    await eventually(() => (waiting.length === reads.length ? true : undefined));
-    // They end before, in the midst of and after what happens in the host when it is told.
-    for (const [index, go] of waiting.entries()) {
-      if (index === 10) taker.take();
-      go();
-      await Promise.resolve();
-    }
-    for (const { error, result } of await Promise.all(reads)) {
-      assert.equal(result, undefined);
-      assert.equal(error?.retryable, true);
-    }
-    assert.equal((await sender.bus.streamState(logStream("tasks")))?.lastSeq, 1);
-  });
-
-  test("a recovery that is under way writes nothing more", async () => {
-    await using server = await startNatsServer();
-    await using sender = await openSender(server.url);
-    const gate = new Gate();
-    const taker = new Taker();
-    let answer: (() => void) | undefined;
-    let isSlow = false;
-    let appendsAfter = 0;
-    let isLost = false;
-    const counting = (bus: Bus): Bus =>
-      altered(bus, {
-        streamState: async (stream) => {
-          if (isSlow && stream === logStream("tasks")) {
-            isSlow = false;
-            await new Promise<void>((resolve) => {
-              answer = resolve;
-            });
-          }
-          return bus.streamState(stream);
-        },
-        openAppender: (options) => {
-          const appender = bus.openAppender(options);
-          return altered(appender, {
-            append: (...message) => {
-              if (isLost) appendsAfter += 1;
-              return appender.append(...message);
-            },
-          });
-        },
-      });
-    await using counter = await openCounter(server.url, {
-      around: (bus) => taker.around(gate.around(counting(bus))),
-    });
-    await counter.host.untilLeading();
-    gate.isHolding = true;
-    await sender.post(envelope("task.progress"));
-    await eventually(() => (gate.held === 1 ? true : undefined));
-    isSlow = true;
-    gate.lose();
-    const go = await eventually(() => answer);
-    taker.take();
-    isLost = true;
-    go();
-    await eventually(() => (counter.host.status().role === "standby" ? true : undefined));
-    await ask(sender, "count", asked);
-    await counter.writer.flush();
-    assert.equal(appendsAfter, 0);
-    assert.equal((await sender.bus.streamState(logStream("tasks")))?.lastSeq, 1);
-    taker.giveBack();
-    await eventually(async () =>
-      eventsOf(await readLog(sender.bus)).length === 1 ? true : undefined,
-    );
   });
 });

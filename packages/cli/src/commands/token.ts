@@ -9,6 +9,11 @@ const DEFAULT_STORE = ".harmovela";
 /** Claims that are times: NumericDate on the wire, RFC 3339 for people. */
 const TIMES: ReadonlySet<string> = new Set(["iat", "exp", "nbf"]);
 
+const EXAMPLE = `
+Example:
+  $ harmovela token issue --store ./data --claims '{"iss":"agent:planner","sub":"agent:worker"}'
+`;
+
 const HELP = `
 The token holds exactly these claims; what is left out stays out, and nothing is checked: it is for
 tests and scripts. iat and exp are seconds since 1970, or RFC 3339 texts that become seconds. An
@@ -16,9 +21,7 @@ agent gets its token from a running stack, and only for a delegation of its own.
 
 The key file is created when there is none; a stack on the same store uses the same keys.
 
-Example:
-  $ harmovela token issue --store ./data --claims '{"iss":"agent:planner","sub":"agent:worker", …}'
-`;
+${EXAMPLE}`;
 
 export function tokenCommand(): Command {
   const issue = new Command("issue")
@@ -39,7 +42,8 @@ export function tokenCommand(): Command {
   return new Command("token")
     .summary("make handoff tokens for tests")
     .description("Make handoff tokens for tests and scripts.")
-    .addCommand(issue);
+    .addCommand(issue)
+    .addHelpText("after", EXAMPLE);
 }
 
 interface IssueOptions {

@@ -68,10 +68,18 @@ function isFrom(delegation: Delegation, type: string): boolean {
 
 /** Only the delegate accepts or rejects, and only what was offered to it; an open offer is anybody's to accept. */
 function answerRefusal(delegation: Delegation, envelope: Envelope): ErrorPayload | undefined {
-  const { source, type } = envelope;
+  const { source, type, session_id } = envelope;
+  const { state, acceptedIn } = delegation;
+  // A fellow of the same name took it, and only that one gives it back.
+  const isFellows =
+    state === "accepted" &&
+    acceptedIn !== undefined &&
+    session_id !== undefined &&
+    acceptedIn !== session_id;
   const isOpen = delegation.delegatedTo === undefined && type === "delegation.accepted";
   const isDelegate = isOpen || source === delegation.delegatedTo;
-  if (!isDelegate || !isFrom(delegation, type)) return outOfTurn(delegation, type, source);
+  if (!isDelegate || isFellows || !isFrom(delegation, type))
+    return outOfTurn(delegation, type, source);
   return namesParties(delegation, envelope) ? undefined : notTheParties(delegation);
 }
 

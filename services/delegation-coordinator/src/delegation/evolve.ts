@@ -1,5 +1,10 @@
 /** Folds the events of delegations; `decide` has judged them, so nothing is judged again. */
-import { type EventEntry, isHarness, type TokenIssuedEntry } from "@harmovela/envelope";
+import {
+  type Envelope,
+  type EventEntry,
+  isHarness,
+  type TokenIssuedEntry,
+} from "@harmovela/envelope";
 import { parentIdOf, taskIdOf, textOf } from "../rules/identity.ts";
 import { bounded } from "../rules/text.ts";
 import { REASON_LENGTH_MAX } from "../settings.ts";
@@ -28,7 +33,7 @@ export function evolveDelegation(state: TaskState, entry: EventEntry): string | 
   if (delegation.task) delegation.task.lastAt = entry.at;
   switch (envelope.type) {
     case "delegation.accepted":
-      return accept(state, delegation, envelope.source);
+      return accept(state, delegation, envelope);
     case "delegation.rejected":
       return rejectOffer(state, delegation, entry);
     case "delegation.escalated":
@@ -59,6 +64,7 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
     state: "requested",
     delegatedBy: nameIn(tenant, envelope.source),
     delegatedTo: delegatedTo === undefined ? undefined : nameIn(tenant, delegatedTo),
+    acceptedIn: undefined,
     owner: nameIn(tenant, envelope.source),
     opening: { id: envelope.id, type: envelope.type, seq },
     openedAt: at,
@@ -90,11 +96,16 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
   return undefined;
 }
 
-function accept(state: TaskState, delegation: Delegation, by: string): string | undefined {
+function accept(
+  state: TaskState,
+  delegation: Delegation,
+  { source: by, session_id }: Envelope,
+): string | undefined {
   const { task } = delegation;
   if (task === undefined || !isPending(delegation)) return `${delegation.state} to accepted`;
   disarm(state, delegation);
   delegation.state = "accepted";
+  delegation.acceptedIn = session_id;
   delegation.delegatedTo ??= nameIn(task.tenant, by);
   if (task.owner === undefined) {
     delegation.hasTaken = true;

@@ -33,6 +33,8 @@ export interface Delegation {
   delegatedBy: string;
   /** Also where status queries go (spec 5.6). None while it is open to whoever accepts first. */
   delegatedTo: string | undefined;
+  /** The session in which it was accepted: of several processes of one name, which has the work. */
+  acceptedIn: string | undefined;
   /** Whose the task is (D1). */
   owner: string;
   /** The request or escalation in force. */

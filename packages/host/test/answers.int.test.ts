@@ -1,0 +1,107 @@
+/** Who answers what, to whom: reads of a standby, cursors, traces, and replies with authentication on. */
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { type CoreMessage, HEADER, logStream } from "@harmovela/bus";
+import type { Envelope } from "@harmovela/envelope";
+import { startNatsServer } from "@harmovela/testkit";
+import { hurriedClock } from "./altered.ts";
+import { ask, envelope, eventually, openCounter, openSender, rpc, TENANT } from "./harness.ts";
+
+const asked = { source: "agent:a" };
+const cursorOf = (verdict: Envelope): string => (verdict.payload as { cursor: string }).cursor;
+
+describe("reads", () => {
+  test("a standby answers too, and not before it has what the reader has seen", async () => {
+    await using server = await startNatsServer();
+    await using sender = await openSender(server.url);
+    await using leader = await openCounter(server.url);
+    await leader.host.untilLeading();
+    await using standby = await openCounter(server.url);
+    await eventually(() => (standby.host.status().isReady ? true : undefined));
+    const answeredBy = (): number => standby.host.status().counters.reads ?? 0;
+    let sent = 0;
+    await eventually(async () => {
+      const verdict = await sender.send(envelope("task.progress"));
+      sent += 1;
+      const { result } = await ask(sender, "count", { ...asked, cursor: cursorOf(verdict) });
+      assert.equal(result, sent);
+      return answeredBy() >= 5 ? true : undefined;
+    });
+    assert.equal(standby.host.status().role, "standby");
+  });
+
+  test("a cursor that is not reached in time ends in a retryable error, another one in a final", async () => {
+    await using server = await startNatsServer();
+    await using sender = await openSender(server.url);
+    await using counter = await openCounter(server.url, { clock: hurriedClock });
+    await counter.host.untilLeading();
+    const late = await ask(sender, "count", { ...asked, cursor: "HV_LOG_TASKS:1000" });
+    assert.equal(late.result, undefined);
+    assert.equal(late.error?.code, "internal_error");
+    assert.equal(late.error?.retryable, true);
+    for (const cursor of ["HV_LOG_BELIEFS:1", "HV_LOG_TASKS:", "HV_LOG_TASKS:-1", 7, null]) {
+      const { error } = await ask(sender, "count", { ...asked, cursor });
+      assert.equal(error?.code, "invalid_query");
+      assert.equal(error?.retryable, false);
+    }
+  });
+});
+
+describe("a sender's trace", () => {
+  test("is kept in the entry and in the verdict, of an acceptance and of a refusal", async () => {
+    await using server = await startNatsServer();
+    await using sender = await openSender(server.url);
+    await using counter = await openCounter(server.url);
+    await counter.host.untilLeading();
+    const inbox = sender.bus.newInbox();
+    const verdicts: CoreMessage[] = [];
+    sender.bus.subscribe(inbox, (message) => verdicts.push(message));
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const headers = { [HEADER.replyTo]: inbox, [HEADER.traceparent]: traceparent };
+    await sender.post(envelope("task.progress"), headers);
+    await sender.post(envelope("task.failed"), headers);
+    await eventually(() => (verdicts.length === 2 ? true : undefined));
+    for (const verdict of verdicts) assert.equal(verdict.header(HEADER.traceparent), traceparent);
+    for (const seq of [2, 3]) {
+      const stored = await sender.bus.read(logStream("tasks"), seq);
+      assert.equal(stored?.header(HEADER.traceparent), traceparent);
+    }
+  });
+});
+
+describe("with authentication on", () => {
+  test("verdicts and reads go to the sender's own inbox only", async () => {
+    await using server = await startNatsServer();
+    await using sender = await openSender(server.url);
+    await using counter = await openCounter(server.url, {
+      replyPrefix: (tenant, source) => `_INBOX.${tenant}.${source}.`,
+    });
+    await counter.host.untilLeading();
+    const arrived: string[] = [];
+    sender.bus.subscribe("_INBOX.>", ({ subject }) => arrived.push(subject));
+    const own = `_INBOX.${TENANT}.agent:a.`;
+    const strange = [
+      `_INBOX.${TENANT}.agent:b.1`,
+      "_INBOX.other.agent:a.1",
+      `_INBOX.${TENANT}.agent:a`,
+      `_INBOX.${TENANT}.agent:ab.1`,
+      "_INBOX.1",
+    ];
+    for (const reply of strange) {
+      await sender.post(envelope("task.progress"), { [HEADER.replyTo]: reply });
+      await sender.post(envelope("task.failed"), { [HEADER.replyTo]: reply });
+      sender.bus.nats.publish(rpc("count"), JSON.stringify(asked), { reply });
+      sender.bus.nats.publish(rpc("status"), "", { reply });
+    }
+    const reply = `${own}verdict`;
+    await sender.post(envelope("task.progress"), { [HEADER.replyTo]: reply });
+    await eventually(() => (arrived.includes(reply) ? true : undefined));
+    sender.bus.nats.publish(rpc("count"), JSON.stringify(asked), { reply: `${own}read` });
+    await eventually(() => (arrived.includes(`${own}read`) ? true : undefined));
+    // The connection to the server asks things of its own under `_INBOX.`.
+    const answered = arrived.filter((subject) => strange.includes(subject));
+    assert.deepEqual(answered, []);
+    assert.equal(counter.host.status().counters.replies_dropped, strange.length * 4);
+    assert.equal(counter.host.status().counters.accepted, strange.length + 1);
+  });
+});
