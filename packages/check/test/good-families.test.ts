@@ -52,6 +52,19 @@ describe("a good log of sessions", () => {
     clean(log);
   });
 
+  it("a subscription whose creation failed still ends with its session", () => {
+    const log = new LogBuilder();
+    session(log, "opened", "s1");
+    const payload = { types: ["task.*"] };
+    log.send("subscription.requested", "agent:a", { session_id: "s1", payload });
+    const body = { id: log.derivedId(), reason: "too large" };
+    log.push({ cause: `owed:${body.id}`, kind: "obligation_failed", body });
+    session(log, "closed", "s1");
+    const ended = { session_id: "s1", payload: { subscription_id: "sub_1" } };
+    log.owe("cancelled:sub_1", "subscription.cancelled", ended);
+    clean(log);
+  });
+
   it("an id comes back when the ended session has been forgotten", () => {
     const log = new LogBuilder();
     session(log, "closed", "s1");

@@ -44,8 +44,11 @@ export class SessionRules {
     return this.#get(tenant, id, frame.at)?.profiles ?? [];
   }
 
-  hasEnded(tenant: string, id: string, at: number): boolean {
-    return this.#get(tenant, id, at)?.endedAt !== undefined;
+  /** `unknown`: nobody opened it, or its end is forgotten. */
+  state(tenant: string, id: string, at: number): "unknown" | "live" | "ended" {
+    const session = this.#get(tenant, id, at);
+    if (session === undefined) return "unknown";
+    return session.endedAt === undefined ? "live" : "ended";
   }
 
   /** What its session lets an envelope of the intake say. */

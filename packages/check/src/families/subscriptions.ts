@@ -49,16 +49,27 @@ export class SubscriptionRules {
     this.#created.set(keyOf(tenant, id), asked);
   }
 
-  #cancel({ tenant, frame }: TaskEvent, id: string): void {
+  #cancel({ tenant, frame, envelope }: TaskEvent, id: string): void {
     const { sink, isLenient } = this.#context;
     const key = keyOf(tenant, id);
-    const known = this.#created.get(key);
+    const known = this.#created.get(key) ?? this.#takeUnanswered(tenant, envelope.session_id);
     this.#created.delete(key);
     if (known === undefined) {
       if (!isLenient) sink.add("subscription-cancel", `${id} is cancelled and is not there`);
-    } else if (known.session === undefined || !this.#hasEnded(tenant, known.session, frame.at)) {
+    } else if (known.session === undefined || this.#isLive(tenant, known.session, frame.at)) {
       sink.add("subscription-cancel", `${id} is cancelled, and its session goes on`);
     }
+  }
+
+  /** A request whose creation could not be logged: it ends with its session under a name unseen so far. */
+  #takeUnanswered(tenant: string, session: string | undefined): Subscription | undefined {
+    for (const [key, asked] of this.#requested) {
+      if (session === undefined || asked.session !== session) continue;
+      if (!key.startsWith(keyOf(tenant, ""))) continue;
+      this.#requested.delete(key);
+      return asked;
+    }
+    return undefined;
   }
 
   /** Cancelling one that is not there is acknowledged and has no effect. */
@@ -71,12 +82,15 @@ export class SubscriptionRules {
       this.#context.sink.add("subscription-owner", message);
     }
     // When its session has ended the service owes its end as well.
-    const isOwed = known.session !== undefined && this.#hasEnded(tenant, known.session, frame.at);
+    const { session } = known;
+    const isOwed =
+      session !== undefined && this.#sessions.state(tenant, session, frame.at) === "ended";
     if (!isOwed) this.#created.delete(key);
   }
 
-  #hasEnded(tenant: string, session: string, at: number): boolean {
-    return this.#sessions.hasEnded(tenant, session, at);
+  /** A step may come so late that the end of the session has been forgotten. */
+  #isLive(tenant: string, session: string, at: number): boolean {
+    return this.#sessions.state(tenant, session, at) === "live";
   }
 }
 
