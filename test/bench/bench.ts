@@ -127,7 +127,7 @@ async function size(live: number, events: number): Promise<void> {
 note("stream", INTAKE);
 const isQuick = values.quick;
 envelopeCost(note);
-await throughput(isQuick ? 1 : 3, isQuick ? 20_000 : 60_000);
+await throughput(isQuick ? 1 : 5, isQuick ? 60_000 : 150_000);
 await latency(note, isQuick ? 1_000 : 5_000);
 await cascadeRate(note, isQuick ? 2_000 : 10_000);
 await delegations(note, 1_000);
