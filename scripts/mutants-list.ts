@@ -134,9 +134,9 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a recreated stream is judged on",
-    file: "packages/host/src/host.ts",
-    find: "    if (differences.length > 0) {",
-    replace: "    if (differences.length > 9) {",
+    file: "packages/host/src/same-streams.ts",
+    find: "  if (streams !== undefined && state.created !== streams[which]) {",
+    replace: "  if (streams !== undefined && which.length > 9) {",
     tests: [FAILOVER],
   },
   {
@@ -220,8 +220,9 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "anybody may work on a task",
     file: `${COORDINATOR}/src/rules/authority.ts`,
-    find: "      return task.owner === undefined || task.owner === source\n",
-    replace: '      return task.owner === undefined || task.owner !== ""\n',
+    find: "      return mayWork(task, source) ? undefined : stranger(task, type, source);",
+    replace:
+      '      return mayWork(task, source) || source !== "" ? undefined : stranger(task, type, source);',
     tests: [`${COORDINATOR}/test/ownership.test.ts`],
   },
   {

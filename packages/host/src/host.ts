@@ -13,7 +13,7 @@ import {
   type StreamState,
 } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
-import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
+import { HarmovelaError, toHarmovelaError } from "@harmovela/failure";
 import { Alarms } from "./alarms.ts";
 import { Answerer } from "./answerer.ts";
 import { Counters } from "./counters.ts";
@@ -21,6 +21,7 @@ import { Fold, FoldError } from "./fold.ts";
 import { ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
 import { Releases } from "./releases.ts";
+import { assertSameStream } from "./same-streams.ts";
 import { Term } from "./term.ts";
 
 /** Entries folded in one loop turn while following; reads are answered in between. */
@@ -341,7 +342,9 @@ class RunningHost<State> implements Host {
     const { domain, instance, version, settings } = options;
     const log = await this.#stateOf(logStream(domain));
     const intake = await this.#stateOf(intakeStream(domain));
-    this.#assertSameStreams(log, intake);
+    const { leadership, position, intake: judged } = this.#fold;
+    assertSameStream("log", log, leadership, position);
+    assertSameStream("intake", intake, leadership, judged);
     const term = new Term({
       options,
       fold: this.#fold,
@@ -367,21 +370,5 @@ class RunningHost<State> implements Host {
     this.#role = "standby";
     options.logger.info({ end }, "leadership ended");
     return end.isFoldIntact;
-  }
-
-  /** A stream that was recreated or is shorter than recorded must not be judged on (section 6). */
-  #assertSameStreams(log: StreamState, intake: StreamState): void {
-    const recorded = this.#fold.leadership?.streams as JsonObject | undefined;
-    const differences: string[] = [];
-    if (recorded !== undefined) {
-      if (recorded.log !== log.created) differences.push(`${log.name} was recreated`);
-      if (recorded.intake !== intake.created) differences.push(`${intake.name} was recreated`);
-    }
-    if (intake.lastSeq < this.#fold.intake) {
-      differences.push(`${intake.name} ends at ${intake.lastSeq}, recorded ${this.#fold.intake}`);
-    }
-    if (differences.length > 0) {
-      throw new HarmovelaError("internal_error", differences.join("; "), { category: "internal" });
-    }
   }
 }

@@ -10,17 +10,17 @@
  */
 import {
   type AppendFailure,
-  decodeEntry,
   intakeStream,
   logStream,
   type Reader,
   type StoredMessage,
-  type StreamState,
   type Subscription,
 } from "@harmovela/bus";
 import { HeartbeatMemory, type Instant, type LogEntry } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
+import { AppendRecovery } from "./append-recovery.ts";
+import { lookAtTokens, readOutcomes } from "./before-judging.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { Counters } from "./counters.ts";
 import type { Fold } from "./fold.ts";
@@ -30,23 +30,19 @@ import { EvolveError, LogWriter } from "./log-writer.ts";
 import { Obligations } from "./obligations.ts";
 import type { ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
+import { PositionKeeper } from "./position-keeper.ts";
 import { RefusalRate } from "./refusal-rate.ts";
 import type { Releases } from "./releases.ts";
 import { Requests } from "./requests.ts";
+import { assertSameStream } from "./same-streams.ts";
 import { validate } from "./validate.ts";
 
 const STEPS_PER_TURN = 64;
 const MESSAGES_PER_TURN = 256;
-/** Messages that leave no entry (duplicates, refusals beyond the rate) are re-judged after a restart: at most so many, … */
-const UNLOGGED_MAX = 1_000;
-/** … or for so long. */
-const UNLOGGED_MS_MAX = 60_000;
-const REFUSED_ENTRY_EVERY_MS = 1_000;
 /** A single wait; longer ones are made of several (timers beyond 2^31-1 ms fire at once). */
 const WAIT_MS_MAX = 3_600_000;
-/** While the log refuses appends (full, no leader): first and longest pause between two tries. */
-const RETRY_MS_MIN = 50;
-const RETRY_MS_MAX = 2_000;
+/** Pause before another turn when the bus does not answer. */
+const RETRY_MS = 500;
 
 /** Why a leadership ended, and whether the fold still holds exactly what is stored. */
 export interface TermEnd {
@@ -75,7 +71,9 @@ export class Term<State> {
   readonly #requests: Requests;
   readonly #obligations: Obligations<State>;
   readonly #judging: JudgeContext<State>;
-  readonly #read = new Map<number, LogEntry>();
+  readonly #recovery: AppendRecovery;
+  readonly #keeper: PositionKeeper<State>;
+  #read: ReadonlyMap<number, LogEntry> = new Map();
   readonly #ended: Promise<TermEnd>;
   #end: (end: TermEnd) => void = () => {};
   #fatal: (error: unknown) => void = () => {};
@@ -85,13 +83,9 @@ export class Term<State> {
   #waiting: Arrived[] = [];
   /** Last intake position that was judged, logged or not. */
   #judged = 0;
-  #unloggedSince: number | undefined;
   #lookedAt = 0;
   /** Settled when the recovery under way is over. */
   #recovered: Promise<void> = Promise.resolve();
-  #pause = 0;
-  #refusedAtAcked = -1;
-  #refusedAt = 0;
   #isTurning = false;
   #isScheduled = false;
   #cancelWait: () => void = () => {};
@@ -118,6 +112,18 @@ export class Term<State> {
       fold,
       onAcked: (acked) => this.#onAcked(acked),
       onFailure: (failure) => void this.#recover(failure).catch((error) => this.#stop(error)),
+    });
+    this.#recovery = new AppendRecovery({
+      ...context,
+      clock: options.clock,
+      logger: options.logger,
+      writer: this.#writer,
+    });
+    this.#keeper = new PositionKeeper({
+      clock: options.clock,
+      fold,
+      writer: this.#writer,
+      rate: this.#rate,
     });
     this.#requests = new Requests({
       bus: options.writer,
@@ -270,7 +276,7 @@ export class Term<State> {
     if (this.#state !== "open") return;
     if (error instanceof HarmovelaError && error.category === "dependency") {
       this.#context.options.logger.warn({ err: error }, "the bus does not answer");
-      this.#wait(RETRY_MS_MAX / 4);
+      this.#wait(RETRY_MS);
     } else if (!(error instanceof EvolveError)) {
       this.#stop(error);
     }
@@ -287,7 +293,7 @@ export class Term<State> {
     if (this.#state !== "open") return;
     await this.#judgeBatch();
     if (this.#state !== "open") return;
-    if (this.#writer.room >= 4) this.#keepPosition();
+    if (this.#writer.room >= 4) this.#keeper.keep(this.#judged);
     await this.#noticeDisplacement();
   }
 
@@ -320,8 +326,13 @@ export class Term<State> {
   /** T1, T3. */
   async #judgeBatch(): Promise<void> {
     if (this.#waiting.length === 0) return;
-    await this.#readOutcomes();
-    await this.#lookAtTokens();
+    const { options, fold } = this.#context;
+    this.#read = await readOutcomes(this.#waiting, fold, {
+      bus: options.writer,
+      stream: logStream(options.domain),
+      isAtHand: (seq) => this.#writer.unacked(seq) !== undefined,
+    });
+    await lookAtTokens(this.#waiting, options.tokens);
     if (this.#state !== "open") return;
     let done = 0;
     for (const arrived of this.#waiting) {
@@ -329,7 +340,7 @@ export class Term<State> {
       done += 1;
     }
     this.#waiting.splice(0, done);
-    this.#read.clear();
+    this.#read = new Map();
   }
 
   /** False when it must wait for room, for a read, or when the term is over. */
@@ -396,25 +407,6 @@ export class Term<State> {
     }
   }
 
-  /** Entries that settled an id which now comes again, so that the outcome can be repeated. */
-  async #readOutcomes(): Promise<void> {
-    const { fold, options } = this.#context;
-    const missing = new Set<number>();
-    for (const { checked } of this.#waiting) {
-      if (checked.kind !== "valid") continue;
-      const seq = fold.outcomes.get(checked.tenant, checked.envelope.id);
-      if (seq !== undefined && this.#judging.entryAt(seq) === undefined) missing.add(seq);
-    }
-    await Promise.all(
-      [...missing].map(async (seq) => {
-        const stored = await options.writer.read(logStream(options.domain), seq);
-        const entry = stored === undefined ? undefined : decodeEntry(stored);
-        if (entry === undefined) throw new HarmovelaError("internal_error", `no entry at ${seq}`);
-        this.#read.set(seq, entry);
-      }),
-    );
-  }
-
   /** T4: appends find out by themselves; a leader with nothing to write looks now and then. */
   async #noticeDisplacement(): Promise<void> {
     const { options } = this.#context;
@@ -425,41 +417,16 @@ export class Term<State> {
     const stored = await options.writer.streamState(logStream(options.domain));
     const intake = await options.writer.streamState(intakeStream(options.domain));
     if (this.#state !== "open" || !this.#writer.isIdle) return;
-    this.#assertSame("log", stored, this.#writer.acked);
-    this.#assertSame("intake", intake, this.#judged);
+    const { leadership } = this.#context.fold;
+    assertSameStream("log", stored, leadership, this.#writer.acked);
+    assertSameStream("intake", intake, leadership, this.#judged);
     if ((stored?.lastSeq ?? 0) > this.#writer.acked) {
       this.#finish({ reason: "displaced", isFoldIntact: false });
     }
   }
 
-  /** A stream that is gone, recreated or shorter than known must not be judged on (section 6). */
-  #assertSame(which: "log" | "intake", state: StreamState | undefined, known: number): void {
-    const streams = this.#context.fold.leadership?.streams as Record<string, string> | undefined;
-    if (state === undefined) throw new HarmovelaError("internal_error", `the ${which} is gone`);
-    if (state.created !== streams?.[which]) {
-      throw new HarmovelaError("internal_error", `${state.name} was recreated`);
-    }
-    if (state.lastSeq < known) {
-      const what = `${state.name} ends at ${state.lastSeq}, known up to ${known}`;
-      throw new HarmovelaError("internal_error", what);
-    }
-  }
-
   get #lookEveryMs(): number {
     return this.#context.options.leaseTtlMs / 3;
-  }
-
-  /** Signatures are looked at before the batch is judged; what they are worth is the decider's. */
-  async #lookAtTokens(): Promise<void> {
-    const { tokens } = this.#context.options;
-    if (tokens === undefined) return;
-    await Promise.all(
-      this.#waiting.map(async ({ checked }) => {
-        if (checked.kind !== "valid" || checked.token !== undefined) return;
-        const { handoff_token: token } = checked.envelope;
-        if (token !== undefined) checked.token = await tokens.verify(token);
-      }),
-    );
   }
 
   /**
@@ -495,36 +462,6 @@ export class Term<State> {
     return { token: await tokens.sign(issue), jti: issue.jti, exp: issue.exp };
   }
 
-  /** A restart must not have to judge too much again (section 6). */
-  #keepPosition(): void {
-    const { fold, options } = this.#context;
-    const now = options.clock.monotonic();
-    if (this.#rate.uncounted > 0 && now - this.#refusedAt >= REFUSED_ENTRY_EVERY_MS) {
-      this.#refusedAt = now;
-      this.#writer.control({
-        kind: "refused",
-        body: this.#rate.drain(),
-        cause: { in: this.#judged },
-        at: fold.at,
-      });
-    }
-    const unlogged = this.#judged - fold.intake;
-    if (unlogged <= 0) {
-      this.#unloggedSince = undefined;
-      return;
-    }
-    this.#unloggedSince ??= now;
-    if (unlogged >= UNLOGGED_MAX || now - this.#unloggedSince >= UNLOGGED_MS_MAX) {
-      this.#writer.control({
-        kind: "position",
-        body: { intake: this.#judged },
-        cause: { in: this.#judged },
-        at: fold.at,
-      });
-      this.#unloggedSince = undefined;
-    }
-  }
-
   /** Looks again at once when there is work and room, else at the next due time. */
   #afterTurn(): void {
     this.#isTurning = false;
@@ -542,10 +479,8 @@ export class Term<State> {
       this.wake();
       return;
     }
-    const waits = [WAIT_MS_MAX, this.#lookEveryMs];
+    const waits = [WAIT_MS_MAX, this.#lookEveryMs, ...this.#keeper.waits];
     if (this.#obligations.pauseMs > 0) waits.push(this.#obligations.pauseMs);
-    if (this.#rate.uncounted > 0) waits.push(REFUSED_ENTRY_EVERY_MS);
-    if (this.#unloggedSince !== undefined) waits.push(UNLOGGED_MS_MAX);
     if (owed !== undefined && "wakeAt" in owed) waits.push(Math.max(1, owed.wakeAt - now));
     else if (owed !== undefined && "urgency" in owed) waits.push(1);
     this.#wait(Math.min(...waits));
@@ -574,7 +509,8 @@ export class Term<State> {
       onRecovered = resolve;
     });
     try {
-      await this.#readWhatIsStored(failure);
+      const outcome = await this.#recovery.run(failure);
+      if (outcome !== "stands") this.#finish({ reason: outcome, isFoldIntact: false });
     } finally {
       // Whoever closed or ended it meanwhile has the last word.
       if (this.#state === "recovering") this.#state = before;
@@ -582,35 +518,6 @@ export class Term<State> {
     }
     if (this.#state === "opening") this.#onFirstAckIfStored();
     this.wake();
-  }
-
-  async #readWhatIsStored(failure: AppendFailure): Promise<void> {
-    const { counters, options, alarms, isLeaseHeld } = this.#context;
-    counters.add("recoveries");
-    options.logger.warn({ failure }, "append failed; reading the log");
-    if (failure.reason === "refused") alarms.raise(`the log refuses appends: ${failure.message}`);
-    // Grows until something is stored again: a full log must not be hammered with all that is in flight.
-    if (failure.reason !== "refused" || this.#writer.acked > this.#refusedAtAcked) this.#pause = 0;
-    this.#refusedAtAcked = this.#writer.acked;
-    if (failure.reason === "refused") {
-      this.#pause = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN * 4, this.#pause * 2));
-    }
-    let pause = this.#pause;
-    for (;;) {
-      if (pause > 0) await new Promise<void>((resolve) => options.clock.after(pause, resolve));
-      if (!isLeaseHeld()) {
-        this.#finish({ reason: "lease_lost", isFoldIntact: false });
-        return;
-      }
-      try {
-        if (await this.#writer.reconcile()) return;
-        this.#finish({ reason: "displaced", isFoldIntact: false });
-        return;
-      } catch (error) {
-        if (!(error instanceof HarmovelaError) || error.category !== "dependency") throw error;
-        pause = Math.min(RETRY_MS_MAX, Math.max(RETRY_MS_MIN, pause * 2));
-      }
-    }
   }
 
   #onFirstAckIfStored(): void {
