@@ -3,7 +3,9 @@ import {
   type DecideContext,
   type Decision,
   type Envelope,
+  findSession,
   isHarness,
+  isTerminalSession,
   type Judged,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
@@ -58,7 +60,7 @@ export function decideDelegation(
     shownTokenRefusal(state, settings, input, delegation, ctx.now) ??
     (type === "delegation.escalated"
       ? escalationRefusal(delegation, envelope)
-      : answerRefusal(delegation, envelope));
+      : answerRefusal(state, delegation, envelope));
   return refused ? { reject: refused } : { accept: envelope };
 }
 
@@ -67,15 +69,20 @@ function isFrom(delegation: Delegation, type: string): boolean {
 }
 
 /** Only the delegate accepts or rejects, and only what was offered to it; an open offer is anybody's to accept. */
-function answerRefusal(delegation: Delegation, envelope: Envelope): ErrorPayload | undefined {
+function answerRefusal(
+  { families }: TaskState,
+  delegation: Delegation,
+  envelope: Envelope,
+): ErrorPayload | undefined {
   const { source, type, session_id } = envelope;
-  const { state, acceptedIn } = delegation;
+  const { state, acceptedIn, tenant } = delegation;
   // A fellow of the same name took it, and only that one gives it back.
   const isFellows =
     state === "accepted" &&
     acceptedIn !== undefined &&
     session_id !== undefined &&
-    acceptedIn !== session_id;
+    acceptedIn !== session_id &&
+    !hasEnded(families, tenant, acceptedIn);
   const isOpen = delegation.delegatedTo === undefined && type === "delegation.accepted";
   const isDelegate = isOpen || source === delegation.delegatedTo;
   if (!isDelegate || isFellows || !isFrom(delegation, type))
@@ -95,6 +102,11 @@ function escalationRefusal(delegation: Delegation, envelope: Envelope): ErrorPay
     return outOfTurn(delegation, type, source);
   }
   const to = delegateNamed(envelope);
-  const isElsewhere = to === undefined || to !== delegatedTo;
+  const isElsewhere = to === undefined || (to !== delegatedTo && to !== by);
   return parties.includes(by) && isElsewhere ? undefined : notTheParties(delegation);
+}
+
+function hasEnded({ sessions }: TaskState["families"], tenant: string, id: string): boolean {
+  const session = findSession(sessions, tenant, id);
+  return session !== undefined && isTerminalSession(session);
 }

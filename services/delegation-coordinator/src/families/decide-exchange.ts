@@ -23,7 +23,9 @@ export function decideExchange(state: FamilyState, input: Judged): Decision {
   const rules = exchangeRulesOf(envelope.type);
   if (rules === undefined) return { accept: envelope };
   if (envelope.type === `${rules.kind}.requested`) return decideRequest(state, rules, input);
-  if (isHarness(source) && rules.echoed.has(envelope.type)) return { accept: envelope };
+  const asked = findExchange(state, input.tenant, rules.kind, correlationOf(envelope));
+  const isEcho = isHarness(source) && source !== asked?.target;
+  if (isEcho && rules.echoed.has(envelope.type)) return { accept: envelope };
   return decideAnswer(state, rules, input);
 }
 

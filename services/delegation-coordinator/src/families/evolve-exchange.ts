@@ -1,4 +1,4 @@
-import { type Envelope, type EventEntry, type Instant, isHarness } from "@harmovela/envelope";
+import type { Envelope, EventEntry, Instant } from "@harmovela/envelope";
 import { reject } from "@harmovela/failure";
 import { millisecondsOf, payloadObject, textOf } from "../rules/identity.ts";
 import { LAST_INSTANT } from "../settings.ts";
@@ -33,7 +33,6 @@ export function evolveExchange(
     open(state, settings, tenant, rules, entry);
     return;
   }
-  if (!isDerived && isHarness(envelope.source)) return;
   const live = findExchange(state, tenant.name, rules.kind, correlationOf(envelope));
   if (live === undefined) return;
   if (!isDerived && envelope.source !== live.target) return;

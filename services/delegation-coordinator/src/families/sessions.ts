@@ -38,6 +38,11 @@ export function decideSession(state: FamilyState, { envelope, tenant, source }: 
     const details = { session_id: session.id };
     return { reject: reject("unauthorized", "this session belongs to another agent", details) };
   }
+  const isEnd = envelope.type === "session.closed" || envelope.type === "session.error";
+  if (session === undefined && isEnd && !isService(source) && !isHarness(source)) {
+    const details = id === undefined ? {} : { session_id: id };
+    return { reject: reject("session_error", "nobody has opened this session", details) };
+  }
   return { accept: envelope };
 }
 

@@ -19,6 +19,8 @@ export interface Subscription {
   readonly seq: number;
   /** Id of its `subscription.created`. */
   readonly createdBy: string;
+  /** Id of the `subscription.cancelled` that the end of its session owes. */
+  cancelledBy: string | undefined;
   state: "requested" | "created";
 }
 

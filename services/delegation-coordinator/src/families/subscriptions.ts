@@ -100,6 +100,7 @@ export function evolveSubscription(
     remove(tenant, known);
     // Its consumer was quicker than its creation: there is nothing left to create.
     strike(state.agenda, tenant.name, known.createdBy);
+    if (known.cancelledBy) strike(state.agenda, tenant.name, known.cancelledBy);
   }
 }
 
@@ -111,6 +112,7 @@ function add(state: FamilyState, service: string, tenant: TenantFamilies, entry:
     session: envelope.session_id,
     requestedBy: envelope.id,
     createdBy: derivedId(entry, "subscription.created"),
+    cancelledBy: undefined,
     seq,
     state: "requested",
   };
@@ -147,7 +149,8 @@ export function cancelSubscriptionsOf(
   entry: EventEntry,
 ): void {
   const group = state.tenants.get(session.tenant)?.subscribers.get(`session ${session.id}`);
-  for (const { id, consumer } of group ?? []) {
+  for (const subscription of group ?? []) {
+    const { id, consumer } = subscription;
     const event = derive(settings.service, entry, {
       index: `subscription.cancelled:${id}`,
       type: "subscription.cancelled",
@@ -155,6 +158,7 @@ export function cancelSubscriptionsOf(
       sessionId: session.id,
       payload: { subscription_id: id, reason: `session ${session.state}` },
     });
+    subscription.cancelledBy = event.id;
     addStep(state.agenda, session.tenant, event);
   }
 }

@@ -1,5 +1,6 @@
 /** Who may say what about a live task (spec 5.4, work order "ownership"). */
 import type { ErrorPayload } from "@harmovela/failure";
+import { delegationOf, isPending } from "../delegation/state.ts";
 import type { Task } from "../state.ts";
 import { refusal } from "./refusals.ts";
 
@@ -9,7 +10,8 @@ import { refusal } from "./refusals.ts";
  */
 export function isEntitledToCancel(task: Task, source: string): boolean {
   for (let at: Task | undefined = task; at; at = at.parent) {
-    if (source === at.submitter || source === (at.owner ?? at.target)) return true;
+    if (source === at.submitter || source === (at.owner ?? (isOffered(at) ? undefined : at.target)))
+      return true;
   }
   return false;
 }
@@ -22,7 +24,7 @@ function mayTake(task: Task, source: string): boolean {
 
 function mayEnd(task: Task, source: string): boolean {
   return task.owner === undefined
-    ? task.submitter === source || task.target === source
+    ? task.submitter === source || (task.target === source && !isOffered(task))
     : task.owner === source;
 }
 
@@ -58,4 +60,10 @@ function stranger(task: Task, type: string, source: string): ErrorPayload {
     ...(task.owner === undefined ? {} : { owner: task.owner }),
     ...(task.target === undefined ? {} : { target: task.target }),
   });
+}
+
+/** An offer that nobody accepted gives no rights over the task. */
+function isOffered(task: Task): boolean {
+  const delegation = delegationOf(task);
+  return delegation !== undefined && isPending(delegation);
 }

@@ -52,7 +52,7 @@ export function issueToken(
   }
   const closed = settlingRefusal(task);
   if (closed) return { refused: closed };
-  if (issued.length >= ISSUED_MAX) {
+  if (issued.filter(({ exp }) => exp > now).length >= ISSUED_MAX) {
     return { refused: reject("protocol_error", "too many unused tokens", about(delegation)) };
   }
   const iat = Math.floor(now / 1000);
