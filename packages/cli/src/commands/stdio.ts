@@ -5,9 +5,11 @@ import { DEFAULT_TENANT, otherServerOption } from "../options.ts";
 import { isTenant, lenientJson, tenantIn } from "../stdio/address.ts";
 import { createLineWriter, type LineWriter } from "../stdio/line-writer.ts";
 import { type InputLine, readLines } from "../stdio/lines.ts";
+import type { PacedInput } from "../stdio/paced-input.ts";
 import { openPlace, type Place } from "../stdio/place.ts";
 import { LINE_BYTES_MAX, refusalOfBytes, refusalOfLength } from "../stdio/refusal-here.ts";
 import { IntakeSession } from "../stdio/session.ts";
+import { openStandardInput } from "../stdio/standard-input.ts";
 
 interface StdioOptions {
   store?: string;
@@ -42,9 +44,10 @@ async function runStdio(options: StdioOptions): Promise<void> {
   if (options.tenant !== undefined && !isTenant(options.tenant)) {
     throw new CommandFailure("no tenant can have that name", 2);
   }
+  const input = openStandardInput();
   const interruption = listenForInterruption();
   const place = await openPlace(options);
-  const stdio = new Stdio(place, options.tenant);
+  const stdio = new Stdio(place, input, options.tenant);
   try {
     const signal = await Promise.race([stdio.run(), place.failed, interruption.requested]);
     if (signal !== undefined) process.exitCode = exitCodeOf(signal);
@@ -58,11 +61,13 @@ async function runStdio(options: StdioOptions): Promise<void> {
 /** Reads lines until their end, or until nobody reads what comes of them. */
 class Stdio {
   readonly #place: Place;
+  readonly #input: PacedInput;
   readonly #out: LineWriter;
   #session: IntakeSession | undefined;
 
-  constructor(place: Place, tenant: string | undefined) {
+  constructor(place: Place, input: PacedInput, tenant: string | undefined) {
     this.#place = place;
+    this.#input = input;
     this.#out = createLineWriter(process.stdout, () => {
       if (this.#out.isBroken) process.stdin.destroy();
       this.#session?.resume();
@@ -72,7 +77,7 @@ class Stdio {
 
   async run(): Promise<undefined> {
     try {
-      for await (const line of readLines(process.stdin, LINE_BYTES_MAX)) {
+      for await (const line of readLines(this.#input, LINE_BYTES_MAX)) {
         await this.#judge(line);
         if (this.#out.isBroken) return;
         if (!this.#out.hasRoom) await this.#out.flush();
