@@ -21,7 +21,11 @@ import { plant, shapeTree } from "./task-tree.ts";
 
 const TENANT = "acme";
 const END_MS = 90_000;
-const STEPS_PER_LIFE = 10;
+/**
+ * Steps that a process lives for. With 1 it is killed after every single step (about two minutes):
+ * HARMOVELA_CHAOS_STEPS_PER_LIFE=1 node --conditions=development --import tsx --test test/chaos/cascade-races.chaos.test.ts
+ */
+const STEPS_PER_LIFE = Number(process.env.HARMOVELA_CHAOS_STEPS_PER_LIFE ?? 10);
 
 /** Ten steps, then some other traffic or none, then the end. */
 const POINTS: KillOrder[] = [
