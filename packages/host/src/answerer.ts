@@ -222,20 +222,27 @@ export class Answerer<State> {
     await this.#reach(params.cursor, stream);
     const view = this.#context.view();
     const { state, position, now } = view;
-    const result = await handler(state, params, {
-      tenant: to.tenant,
-      source: to.source,
-      now,
-      event: async (seq) => {
-        const stored = await options.answerer.read(stream, seq);
-        const entry = stored === undefined ? undefined : decodeEntry(stored);
-        return entry?.kind === "event" ? (entry.envelope as Envelope) : undefined;
-      },
-    });
+    let answer: JsonObject;
+    try {
+      const result = await handler(state, params, {
+        tenant: to.tenant,
+        source: to.source,
+        now,
+        event: async (seq) => {
+          const stored = await options.answerer.read(stream, seq);
+          const entry = stored === undefined ? undefined : decodeEntry(stored);
+          return entry?.kind === "event" ? (entry.envelope as Envelope) : undefined;
+        },
+      });
+      answer = { position: `${stream}:${position}`, result };
+    } catch (error) {
+      // "There is no such task" rests on the state as much as any other answer.
+      answer = { error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject };
+    }
     // The state may have moved on while the handler waited: the answer rests on all of it.
     const { source, position: reached } = this.#context.view();
     const rests = source === view.source ? { ...view, position: reached } : view;
-    return { view: rests, answer: { position: `${stream}:${position}`, result } };
+    return { view: rests, answer };
   }
 
   /** Waits until the state holds what the reader has already seen acknowledged. */
