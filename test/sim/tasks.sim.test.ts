@@ -16,10 +16,14 @@ const SEEDS_DEFAULT = 200;
 const TWICE_EVERY = 4;
 const COMMAND = "node --conditions=development --import tsx --test test/sim/tasks.sim.test.ts";
 
+/** Lives that once broke a promise: 595 and 715 at take-overs, 1044 a refusal of a read that was not stored. */
+const ONCE_BROKEN = [595, 715, 1044];
+
 function seeds(): number[] {
   const { HARMOVELA_SIM_SEED: one, HARMOVELA_SIM_SEEDS: many } = process.env;
   if (one !== undefined) return [Number(one)];
-  return Array.from({ length: Number(many ?? SEEDS_DEFAULT) }, (_, index) => index + 1);
+  const counted = Array.from({ length: Number(many ?? SEEDS_DEFAULT) }, (_, index) => index + 1);
+  return [...new Set([...counted, ...ONCE_BROKEN])];
 }
 
 async function live(seed: number, isTwice: boolean): Promise<Life> {
