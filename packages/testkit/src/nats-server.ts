@@ -1,5 +1,6 @@
 /** A real nats-server with JetStream for one test file: own port, own store, killed when the process ends. */
 import { type ChildProcess, type ChildProcessByStdio, spawn } from "node:child_process";
+import { randomInt } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -80,18 +81,25 @@ export async function startNatsServer(options: NatsServerOptions = {}): Promise<
   }
 }
 
-/** A port of 127.0.0.1 that was free a moment ago. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
+/** Below the ranges from which systems take the ports of outgoing connections: only a listener can clash. */
+const PORT_MIN = 20_000;
+const PORT_MAX = 32_000;
+const PORT_ATTEMPTS_MAX = 50;
+
+/** A port of 127.0.0.1 that was free a moment ago, and that no outgoing connection takes meanwhile. */
+export async function freePort(): Promise<number> {
+  for (let attempt = 1; attempt <= PORT_ATTEMPTS_MAX; attempt++) {
+    const port = randomInt(PORT_MIN, PORT_MAX);
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no free port found in ${PORT_ATTEMPTS_MAX} attempts`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
     const probe = createServer();
-    probe.once("error", reject);
-    probe.listen(0, "127.0.0.1", () => {
-      const address = probe.address();
-      probe.close(() => {
-        if (typeof address === "object" && address) resolve(address.port);
-        else reject(new Error("no port"));
-      });
-    });
+    probe.once("error", () => resolve(false));
+    probe.listen(port, "127.0.0.1", () => probe.close(() => resolve(true)));
   });
 }
 
