@@ -5,6 +5,8 @@
  *     two thirds without success, so that its holder knows before anyone else can take it.
  * L2. Time is monotonic and counted from before the request was sent.
  * L3. The value names this very lease, so that an answer that was lost is recognised as one's own.
+ * L4. An entry that nobody has renewed for twice its time is free, even where it does not vanish: the clock of
+ *     the server, which counts its age, may have been set back.
  */
 import { HarmovelaError, toHarmovelaError } from "@harmovela/failure";
 import { callOut } from "./call-out.ts";
@@ -46,6 +48,8 @@ const TAKE_MS_MAX = 500;
 /** One request may take this share of the time, so that a renewal can be tried more than once. */
 const REQUEST_SHARE = 1 / 6;
 const REQUEST_MS_MIN = 200;
+/** L4: so many times its own time. */
+const ABANDONED_SHARE = 2;
 
 export class LeaseKeeper implements Lease {
   readonly #parts: LeaseKeeperParts;
@@ -54,6 +58,8 @@ export class LeaseKeeper implements Lease {
   #store: LeaseStore | undefined;
   /** Of the entry that is ours; 0 when none is. */
   #revision = 0;
+  /** The entry of somebody else, and since when it has been just this one. */
+  #other: { revision: number; since: number } | undefined;
   #isHeld = false;
   #isClosed = false;
   #cancelNext: (() => void) | undefined;
@@ -144,12 +150,23 @@ export class LeaseKeeper implements Lease {
   async #lookAtHolder(): Promise<void> {
     try {
       const entry = await this.#store?.last(this.#options.key);
-      const isFree = entry === undefined || entry.value === "" || entry.value === this.#value;
+      const isFree =
+        entry === undefined ||
+        entry.value === "" ||
+        entry.value === this.#value ||
+        this.#isAbandoned(entry.revision);
       this.#revision = isFree ? (entry?.revision ?? 0) : 0;
       if (entry?.value !== this.#value) this.#lose();
     } catch {
       // Unknown for now: the next attempt finds out, and the time to give up runs on.
     }
+  }
+
+  /** L4, by our own monotonic time between the first look and this one. */
+  #isAbandoned(revision: number): boolean {
+    const now = this.#parts.clock.monotonic();
+    if (this.#other?.revision !== revision) this.#other = { revision, since: now };
+    return now - this.#other.since >= ABANDONED_SHARE * this.#options.ttlMs;
   }
 
   #lose(): void {

@@ -28,6 +28,8 @@ import { sendVerdict, traceparentOf, type VerdictSender } from "./verdicts.ts";
 export interface Arrived {
   message: StoredMessage;
   checked: Valid | Refused | Dropped;
+  /** When it was stored, as it counts for judging; set when its turn first comes. */
+  at?: Instant;
 }
 
 export interface JudgeContext<State> {
@@ -53,10 +55,14 @@ export interface JudgeContext<State> {
 }
 
 /** "unread": the entry that settled this id must be read first; nothing was done. */
-export function judge<State>(context: JudgeContext<State>, arrived: Arrived): "done" | "unread" {
+export function judge<State>(
+  context: JudgeContext<State>,
+  arrived: Arrived,
+  storedAt: Instant,
+): "done" | "unread" {
   const { message, checked } = arrived;
   const { fold, counters } = context;
-  const now = Math.max(message.time, fold.at);
+  const now = Math.max(storedAt, fold.at);
   if (checked.kind === "dropped" || (context.poisoned.get(message.seq) ?? 0) > 1) {
     counters.add("dropped");
     return "done";
@@ -72,7 +78,7 @@ export function judge<State>(context: JudgeContext<State>, arrived: Arrived): "d
     answerDuplicate(context, message, now, checked, entry);
     return "done";
   }
-  hearSession(context, checked, message.time);
+  hearSession(context, checked, storedAt);
   try {
     settle(context, message, now, checked, decide(context, message, now, checked));
   } catch (error) {

@@ -221,7 +221,7 @@ export class Term<State> {
     if (this.#state !== "opening") return false;
     try {
       const entry = await options.writer.read(logStream(options.domain), this.#writer.last);
-      if (entry !== undefined) this.#time.observe(entry.time);
+      if (entry !== undefined) this.#time.observe(entry.time, fold.at);
     } catch (error) {
       options.logger.warn({ err: error }, "the bus fell silent at the take-over");
       this.#finish({ reason: "lease_lost", isFoldIntact: this.#writer.isIdle });
@@ -348,11 +348,11 @@ export class Term<State> {
     const { message } = arrived;
     let isDone = false;
     const isFine = this.#guardEvolve(message.seq, () => {
-      this.#time.observe(message.time);
+      arrived.at ??= this.#time.instantOf(message.time, this.#context.fold.at);
       if (message.seq > this.#judged + 1) this.#recordGap(message);
-      if (!this.#obligations.workOffTimers(message.time)) return;
+      if (!this.#obligations.workOffTimers(arrived.at)) return;
       if (this.#writer.room < 2) return;
-      isDone = judge(this.#judging, arrived) === "done";
+      isDone = judge(this.#judging, arrived, arrived.at) === "done";
     });
     if (!isFine || !isDone) return false;
     this.#judged = message.seq;
