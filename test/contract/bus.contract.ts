@@ -1,6 +1,7 @@
 /** One suite for both adapters of the bus: what is found only in one of them is a fault of the other. */
 import { describe } from "node:test";
 import { appenderCases } from "./appender.cases.ts";
+import { blobCases } from "./blob.cases.ts";
 import { coreCases } from "./core.cases.ts";
 import { leaseCases } from "./lease.cases.ts";
 import { readerCases } from "./reader.cases.ts";
@@ -14,6 +15,7 @@ export function busContract(adapter: string, open: () => Promise<BusUnderTest>):
     appenderCases(open);
     readerCases(open);
     leaseCases(open);
+    blobCases(open);
     coreCases(open);
   });
 }

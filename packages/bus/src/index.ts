@@ -20,6 +20,8 @@ export type {
   Appender,
   AppenderOptions,
   AppendFailure,
+  BlobInfo,
+  Blobs,
   Bus,
   CoreMessage,
   Headers,
@@ -33,6 +35,7 @@ export type {
   Subscription,
 } from "./port.ts";
 export {
+  BLOB_BUCKET,
   intakeStream,
   intakeStreamSpec,
   logStream,

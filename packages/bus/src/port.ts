@@ -132,6 +132,25 @@ export interface LeaseOptions {
   onError?: (error: HarmovelaError) => void;
 }
 
+/** What is known of a blob without reading it. */
+export interface BlobInfo {
+  name: string;
+  bytes: number;
+  notes: Readonly<Record<string, string>>;
+}
+
+/** Named blobs, for snapshots. Every call throws a typed error when the bus does not answer. */
+export interface Blobs {
+  /** Replaces one of that name. Resolves when it is stored. */
+  put(name: string, data: Uint8Array, notes?: Record<string, string>): Promise<void>;
+  /** Undefined when there is none; throws when what is stored is not what was put. */
+  get(name: string): Promise<Uint8Array | undefined>;
+  /** By name. */
+  list(): Promise<BlobInfo[]>;
+  /** Nothing happens when there is none. */
+  remove(name: string): Promise<void>;
+}
+
 /** A message of plain NATS, with no promise. */
 export interface CoreMessage {
   readonly subject: string;
@@ -154,6 +173,10 @@ export interface Bus {
   openReader(stream: string, options: ReaderOptions): Reader;
   openAppender(options: AppenderOptions): Appender;
   openLease(options: LeaseOptions): Lease;
+  /** The bucket of snapshots; it is made, with so many copies, at its first use. */
+  openBlobs(options: { replicas: number }): Blobs;
+  /** Removes every message of a stream below a sequence, which must be stored; the others keep theirs. */
+  trim(stream: string, firstSeq: number): Promise<void>;
   /** Publishes into whatever stream listens and waits for its answer. Throws a typed error. */
   store(
     subject: string,

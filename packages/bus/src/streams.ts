@@ -1,6 +1,6 @@
 /** The streams of this system (architecture, section 3). */
 import type { Domain } from "@harmovela/envelope";
-import type { StreamSpec } from "./port.ts";
+import type { BlobInfo, StreamSpec } from "./port.ts";
 
 export interface StreamOptions {
   /** Default 1. */
@@ -48,4 +48,18 @@ export function logStreamSpec(domain: Domain, options: StreamOptions = {}): Stre
     replicas: options.replicas ?? 1,
     republish: { src: `hv.*.log.${domain}.>`, dest: `hv.{{wildcard(1)}}.ev.${domain}.>` },
   };
+}
+
+/** Where snapshots are kept. */
+export const BLOB_BUCKET = "HV_SNAPSHOTS";
+
+/** What is noted about a blob, as JSON: it travels in one message with the blob's name. */
+export const BLOB_NOTES_MAX = 8_192;
+
+export function blobInfo(
+  name: string,
+  bytes: number,
+  notes: Readonly<Record<string, string>> = {},
+): BlobInfo {
+  return { name, bytes, notes };
 }

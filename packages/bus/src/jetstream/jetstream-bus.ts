@@ -12,6 +12,7 @@ import { LeaseKeeper } from "../lease-keeper.ts";
 import type {
   Appender,
   AppenderOptions,
+  Blobs,
   Bus,
   CoreMessage,
   Headers,
@@ -27,6 +28,7 @@ import type {
 import { isPublishable } from "../subjects.ts";
 import type { Wire } from "../wire.ts";
 import { askApi } from "./api.ts";
+import { BlobBucket, trimStream } from "./blob-bucket.ts";
 import { type ConnectionChange, ConnectionState } from "./connection-state.ts";
 import { toBusError } from "./errors.ts";
 import { LeaseBucket } from "./lease-bucket.ts";
@@ -129,6 +131,14 @@ export class JetStreamBus implements Bus {
       },
       options,
     );
+  }
+
+  openBlobs({ replicas }: { replicas: number }): Blobs {
+    return new BlobBucket(this.nats, replicas);
+  }
+
+  trim(stream: string, firstSeq: number): Promise<void> {
+    return trimStream(this.nats, stream, firstSeq);
   }
 
   async store(

@@ -9,6 +9,7 @@ import { LeaseKeeper } from "../lease-keeper.ts";
 import type {
   Appender,
   AppenderOptions,
+  Blobs,
   Bus,
   CoreMessage,
   Headers,
@@ -119,6 +120,23 @@ export class MemoryBus implements Bus {
       },
       options,
     );
+  }
+
+  openBlobs(): Blobs {
+    const { blobs } = this.#server;
+    return {
+      put: (name, data, notes) => this.#ask(() => blobs.put(name, data, notes)),
+      get: (name) => this.#ask(() => blobs.get(name)),
+      list: () => this.#ask(() => blobs.list()),
+      remove: (name) => this.#ask(() => blobs.remove(name)),
+    };
+  }
+
+  trim(stream: string, firstSeq: number): Promise<void> {
+    return this.#ask(() => {
+      if (firstSeq < 1) throw new HarmovelaError("invalid_argument", "sequences begin with 1");
+      this.#server.stream(stream)?.trim(firstSeq);
+    });
   }
 
   async store(

@@ -10,6 +10,7 @@ import { EMPTY_BLOCK, headerText, headerValue } from "../header-block.ts";
 import type { StreamSpec, StreamState } from "../port.ts";
 import { MemoryFaults } from "./faults.ts";
 import { matchesSubject, republished } from "./match.ts";
+import { MemoryBlobs } from "./memory-blobs.ts";
 import { MemoryBus } from "./memory-bus.ts";
 import { MemoryLeases } from "./memory-leases.ts";
 import { type MemoryMessage, MemoryStream } from "./memory-stream.ts";
@@ -46,6 +47,7 @@ export class MemoryServer {
   readonly clock: Clock;
   readonly faults: MemoryFaults;
   readonly leases: MemoryLeases;
+  readonly blobs = new MemoryBlobs();
   readonly #options: MemoryServerOptions;
   readonly #streams = new Map<string, MemoryStream>();
   readonly #subscriptions = new Set<ServerSubscription>();
