@@ -9,6 +9,7 @@ import pino from "pino";
 import { LateReader } from "./late-reader.ts";
 
 const LEASE_TTL_MS = 1_500;
+const RETENTION_MS = 30 * 86_400_000;
 /** A process that ended is started again after this long. */
 const SUPERVISOR_MS = 500;
 const logger = pino({ level: "silent" });
@@ -127,6 +128,7 @@ export class Replica {
       clock: process,
       logger,
       replicas: 1,
+      retentionMs: RETENTION_MS,
       leaseTtlMs: LEASE_TTL_MS,
       replyPrefix: () => "_INBOX.",
     }).then(

@@ -36,6 +36,7 @@ export type {
   Owed,
   Plan,
   RejectionType,
+  SnapshotSpec,
   TokenFacts,
   TokenIssue,
   TokenIssuedEntry,

@@ -171,6 +171,16 @@ export type Owed =
   | { request: Envelope; tenant: string; cause: string; to: Domain }
   | { wakeAt: Instant };
 
+/** How a state is written down and read back (architecture, section 6). */
+export interface SnapshotSpec<State> {
+  /** Raised whenever the state's form changes: a snapshot of another version is not used. */
+  version: number;
+  /** Classes whose instances are part of the state, by a name that stays. */
+  classes: Readonly<Record<string, abstract new (...args: never[]) => object>>;
+  /** Settings that the state holds are those in force now, not those of the time of the snapshot. */
+  adopt?(state: State): void;
+}
+
 export interface Decider<State> {
   initial(): State;
   /** Pure; total on validated envelopes. */
@@ -184,6 +194,11 @@ export interface Decider<State> {
    * or nothing. Changes no state that matters: asked twice it answers the same. O(log n).
    */
   owed(state: State, now: Instant, underWay: UnderWay): Owed | undefined;
+  /**
+   * The state is a graph of plain objects, arrays, Maps, Sets and these classes. Without it no
+   * snapshot is taken and the log is never trimmed.
+   */
+  snapshots?: SnapshotSpec<State>;
   /** Whether signs of life of this session matter, when `source` gives them (spec 5.1). */
   watches?(state: State, tenant: string, source: string, sessionId: string): boolean;
 }

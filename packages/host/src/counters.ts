@@ -16,6 +16,7 @@ const NAMES = [
   "leaderships",
   "recoveries",
   "refolds",
+  "snapshots",
   "intake_gaps",
   "alarms",
 ] as const;

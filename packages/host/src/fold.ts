@@ -12,7 +12,7 @@
 import { decodeFrame, type FramedMessage, type StoredMessage } from "@harmovela/bus";
 import type { Decider, Domain, Envelope, Instant, LogEntry } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
-import { OutcomeMemory } from "./outcomes.ts";
+import { type Generation, OutcomeMemory } from "./outcomes.ts";
 
 /** An entry that is stored cannot be folded: the service must stop and name it. */
 export class FoldError extends Error {
@@ -26,11 +26,38 @@ export class FoldError extends Error {
   }
 }
 
+/** How far an observed log is folded, and what is needed to go on with it. */
+export interface ObservedCursor {
+  readonly position: number;
+  /** The leadership in force there, and the last entry that was written under it (F2). */
+  readonly epoch: number;
+  readonly prev: number;
+  /** Everything of the observed domain's intake up to here is settled. */
+  readonly intake: number;
+}
+
+export const UNSEEN: ObservedCursor = { position: 0, epoch: 0, prev: 0, intake: 0 };
+
+/** Everything that a fold knows, for a snapshot. */
+export interface FoldRecord {
+  position: number;
+  seq: number;
+  at: Instant;
+  epoch: number;
+  intake: number;
+  foreign: number;
+  leadership: JsonObject | undefined;
+  observed: Partial<Record<Domain, ObservedCursor>>;
+  sequences: Map<string, number>;
+  outcomes: Generation[];
+  state: object;
+}
+
 export class Fold<State> {
   readonly state: State;
-  readonly outcomes = new OutcomeMemory();
+  readonly outcomes: OutcomeMemory;
   readonly #decider: Decider<State>;
-  readonly #sequences = new Map<string, number>();
+  readonly #sequences: Map<string, number>;
   /** Last log position read, foreign entries included. */
   position = 0;
   /** Position of the last entry that was folded. */
@@ -41,13 +68,49 @@ export class Fold<State> {
   /** Everything of the intake up to here is settled. */
   intake = 0;
   #seen: Readonly<Partial<Record<Domain, number>>> = {};
+  #observed: Readonly<Partial<Record<Domain, ObservedCursor>>> = {};
   foreign = 0;
   /** Body of the newest `epoch` entry. */
   leadership: JsonObject | undefined;
 
-  constructor(decider: Decider<State>) {
+  /** From the beginning, or from what `record` said of another fold, which is then this one's own. */
+  constructor(decider: Decider<State>, record?: FoldRecord) {
     this.#decider = decider;
-    this.state = decider.initial();
+    this.#sequences = record?.sequences ?? new Map();
+    this.outcomes = new OutcomeMemory(record?.outcomes);
+    if (record === undefined) {
+      this.state = decider.initial();
+      return;
+    }
+    this.state = record.state as State;
+    decider.snapshots?.adopt?.(this.state);
+    this.position = record.position;
+    this.seq = record.seq;
+    this.at = record.at;
+    this.epoch = record.epoch;
+    this.intake = record.intake;
+    this.foreign = record.foreign;
+    this.leadership = record.leadership;
+    for (const [domain, cursor] of Object.entries(record.observed)) {
+      this.sawUpTo(domain as Domain, cursor);
+    }
+  }
+
+  /** What a snapshot keeps: no copy, so it must be written down before the fold goes on. */
+  get record(): FoldRecord {
+    return {
+      position: this.position,
+      seq: this.seq,
+      at: this.at,
+      epoch: this.epoch,
+      intake: this.intake,
+      foreign: this.foreign,
+      leadership: this.leadership,
+      observed: this.#observed,
+      sequences: this.#sequences,
+      outcomes: this.outcomes.generations,
+      state: this.state as object,
+    };
   }
 
   /** Folded positions of the observed logs: a value that is replaced, never changed, so entries may hold it. */
@@ -56,8 +119,13 @@ export class Fold<State> {
   }
 
   /** An observed log is folded up to here. */
-  sawUpTo(domain: Domain, seq: number): void {
-    this.#seen = { ...this.#seen, [domain]: seq };
+  sawUpTo(domain: Domain, cursor: ObservedCursor): void {
+    this.#observed = { ...this.#observed, [domain]: cursor };
+    this.#seen = { ...this.#seen, [domain]: cursor.position };
+  }
+
+  observedUpTo(domain: Domain): ObservedCursor {
+    return this.#observed[domain] ?? UNSEEN;
   }
 
   /** The `delivery.sequence` that the tenant's next event gets. */

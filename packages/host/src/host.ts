@@ -22,6 +22,7 @@ import { ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
 import { Releases } from "./releases.ts";
 import { assertSameStream } from "./same-streams.ts";
+import { SnapshotStore } from "./snapshot/store.ts";
 import { Term } from "./term.ts";
 
 /** Entries folded in one loop turn while following; reads are answered in between. */
@@ -49,6 +50,8 @@ export interface HostStatus {
   /** Folded positions of the observed logs. */
   seen: Partial<Record<Domain, number>>;
   foreign: number;
+  /** The newest snapshot that this leadership has stored. */
+  snapshot?: { position: number; bytes: number };
   counters: Record<string, number>;
   alarms: { alarm: string; count: number }[];
   /** Why it stopped by itself. */
@@ -73,7 +76,13 @@ export async function openHost<State>(options: HostOptions<State>): Promise<Host
   for (const observed of options.observes) {
     await writer.provision(logStreamSpec(observed, { replicas }));
   }
-  const host = new RunningHost(options);
+  const { snapshots: spec } = options.decider;
+  const snapshots =
+    spec === undefined
+      ? undefined
+      : new SnapshotStore(writer.openBlobs({ replicas }), domain, spec);
+  await snapshots?.registerObserver(options.observes);
+  const host = new RunningHost(options, snapshots);
   host.start();
   return host;
 }
@@ -90,6 +99,7 @@ class RunningHost<State> implements Host {
   #onLeading: () => void = () => {};
   #onNeverLeading: (error: unknown) => void = () => {};
   #done: Promise<void> = Promise.resolve();
+  readonly #snapshots: SnapshotStore<State> | undefined;
   #fold: Fold<State>;
   #observed: ObservedLog<State>[] = [];
   #term: Term<State> | undefined;
@@ -102,8 +112,9 @@ class RunningHost<State> implements Host {
   #leaseError: unknown;
   #signal: () => void = () => {};
 
-  constructor(options: HostOptions<State>) {
+  constructor(options: HostOptions<State>, snapshots: SnapshotStore<State> | undefined) {
     this.#options = options;
+    this.#snapshots = snapshots;
     this.#counters = new Counters(options.domain);
     this.#alarms = new Alarms(options.logger, this.#counters);
     this.#fold = new Fold(options.decider);
@@ -193,6 +204,9 @@ class RunningHost<State> implements Host {
       foreign: this.#fold.foreign,
       counters: this.#counters.all(),
       alarms: this.#alarms.all(),
+      ...(term?.snapshot === undefined
+        ? {}
+        : { snapshot: { position: term.snapshot.title.position, bytes: term.snapshot.bytes } }),
       ...(this.#failure === undefined ? {} : { failure: this.#failure }),
     };
   }
@@ -260,9 +274,13 @@ class RunningHost<State> implements Host {
     const { writer, clock, domain, observes } = this.#options;
     const stream = logStream(domain);
     if (this.#role === "leader") this.#role = "standby";
+    if (this.#fold.position === 0) await this.#restore(stream);
     if (this.#observed.length === 0) {
       const onNews = (): void => this.#term?.wake();
-      this.#observed = observes.map((observed) => new ObservedLog(writer, clock, observed, onNews));
+      this.#observed = observes.map(
+        (observed) =>
+          new ObservedLog(writer, clock, observed, this.#fold.observedUpTo(observed), onNews),
+      );
     }
     const reader = writer.openReader(stream, {
       after: this.#fold.position,
@@ -287,6 +305,27 @@ class RunningHost<State> implements Host {
       }
     } finally {
       await reader.close();
+    }
+  }
+
+  /** Begins with the newest usable snapshot; refuses a log whose beginning is missing. */
+  async #restore(stream: string): Promise<void> {
+    const { decider, logger } = this.#options;
+    const newest = await this.#snapshots?.newest();
+    for (const reason of newest?.unusable ?? []) this.#alarms.raise(`unusable snapshot ${reason}`);
+    if (newest?.found !== undefined) {
+      const { title, record } = newest.found;
+      logger.info({ position: title.position }, "going on from a snapshot");
+      this.#fold = new Fold(decider, record);
+    }
+    const { leadership, position } = this.#fold;
+    const state = await this.#stateOf(stream);
+    assertSameStream("log", state, leadership, position);
+    if (state.firstSeq > position + 1) {
+      throw new HarmovelaError(
+        "internal_error",
+        `${stream} begins with ${state.firstSeq}, and no usable snapshot holds what was before it (${position})`,
+      );
     }
   }
 
@@ -354,6 +393,7 @@ class RunningHost<State> implements Host {
       alarms: this.#alarms,
       poisoned: this.#poisoned,
       failing: this.#failing,
+      snapshots: this.#snapshots,
       isLeaseHeld: () => this.#lease?.isHeld === true,
     });
     const streams = { log: log.created, intake: intake.created };

@@ -10,7 +10,7 @@ import {
 } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
-import type { Fold } from "./fold.ts";
+import { type Fold, FoldError, type ObservedCursor } from "./fold.ts";
 
 /** How long one batch waits for an observed log before it is refused as retryable. */
 const CATCH_UP_MS_MAX = 5_000;
@@ -21,26 +21,32 @@ export class ObservedLog<State> {
   readonly #bus: Bus;
   readonly #clock: Clock;
   readonly #stream: string;
-  /** The domain's intake is settled up to here. */
-  intake = 0;
-  #epoch = 0;
-  #prev = 0;
+  #cursor: ObservedCursor;
   #ahead: StoredMessage[] = [];
   #onArrival: (() => void) | undefined;
 
-  /** `onNews` is called when entries have arrived, whether somebody waits for them or not. */
-  constructor(bus: Bus, clock: Clock, domain: Domain, onNews: () => void) {
+  /**
+   * Goes on from `cursor`. `onNews` is called when entries have arrived, whether somebody waits for
+   * them or not.
+   */
+  constructor(bus: Bus, clock: Clock, domain: Domain, cursor: ObservedCursor, onNews: () => void) {
     this.domain = domain;
+    this.#cursor = cursor;
     this.#bus = bus;
     this.#clock = clock;
     this.#stream = logStream(domain);
     this.#reader = bus.openReader(this.#stream, {
-      after: 0,
+      after: cursor.position,
       onReady: () => {
         this.#onArrival?.();
         onNews();
       },
     });
+  }
+
+  /** The domain's intake is settled up to here. */
+  get intake(): number {
+    return this.#cursor.intake;
   }
 
   /** Entries have arrived that are not folded yet. */
@@ -72,32 +78,59 @@ export class ObservedLog<State> {
   }
 
   #foldArrived(fold: Fold<State>, upTo: number): void {
-    const before = fold.seen[this.domain] ?? 0;
-    let seq = before;
+    const before = this.#cursor;
     for (;;) {
       if (this.#ahead.length === 0) this.#ahead = this.#reader.take(1_000);
       const next = this.#ahead[0];
-      if (next === undefined || next.seq > upTo) break;
-      this.#ahead.shift();
-      const framed = decodeFrame(next);
-      if (framed !== undefined && this.#isOurs(framed)) {
-        const entry = framed.entry();
-        if (entry !== undefined) fold.observe(this.domain, entry);
-        const { cause } = framed.frame;
-        if ("in" in cause) this.intake = Math.max(this.intake, cause.in);
+      if (next === undefined) break;
+      if (next.seq > upTo) {
+        if (this.#cursor.position < upTo) throw this.#hole(next.seq);
+        break;
       }
-      seq = next.seq;
+      this.#ahead.shift();
+      this.#fold(fold, next);
     }
-    if (seq > before) fold.sawUpTo(this.domain, seq);
+    if (this.#cursor !== before) fold.sawUpTo(this.domain, this.#cursor);
+  }
+
+  #fold(fold: Fold<State>, message: StoredMessage): void {
+    const { position } = this.#cursor;
+    const framed = decodeFrame(message);
+    if (message.seq !== position + 1) {
+      // Whoever begins begins where the log does; whoever was under way has missed something.
+      if (position > 0) throw this.#hole(message.seq);
+      if (framed !== undefined) this.#begin(framed);
+    }
+    let cursor = { ...this.#cursor, position: message.seq };
+    if (framed !== undefined && this.#isOurs(framed)) {
+      const { frame, kind } = framed;
+      const entry = framed.entry();
+      if (entry !== undefined) fold.observe(this.domain, entry);
+      cursor = {
+        position: message.seq,
+        epoch: kind === "epoch" ? frame.epoch : cursor.epoch,
+        prev: frame.seq,
+        intake: "in" in frame.cause ? Math.max(cursor.intake, frame.cause.in) : cursor.intake,
+      };
+    }
+    this.#cursor = cursor;
+  }
+
+  #hole(seq: number): FoldError {
+    const what = `the log goes from ${this.#cursor.position} to ${seq}`;
+    return new FoldError(this.#stream, seq, new Error(what));
+  }
+
+  /** A log whose beginning was trimmed before this service was ever started: its first entry is believed. */
+  #begin({ frame }: FramedMessage): void {
+    this.#cursor = { ...this.#cursor, epoch: frame.epoch, prev: frame.prev };
   }
 
   /** The same rule as the fold's own (F2). */
   #isOurs({ frame, kind }: FramedMessage): boolean {
-    if (frame.prev !== this.#prev) return false;
-    if (kind === "epoch" && frame.epoch === frame.seq) this.#epoch = frame.epoch;
-    if (frame.epoch !== this.#epoch || this.#epoch === 0) return false;
-    this.#prev = frame.seq;
-    return true;
+    const { epoch, prev } = this.#cursor;
+    if (frame.prev !== prev) return false;
+    return kind === "epoch" ? frame.epoch === frame.seq : epoch > 0 && frame.epoch === epoch;
   }
 
   #arrival(ms: number): Promise<void> {

@@ -53,6 +53,10 @@ export interface HostOptions<State> {
   replicas: number;
   /** Where a reply may go: `_INBOX.` with authentication off, else `_INBOX.<tenant>.<source>.`. */
   replyPrefix(tenant: string, source: string): string;
+  /** How long the log keeps its entries at least, milliseconds; they go when no snapshot needs them either. */
+  retentionMs: number;
+  /** Entries after which another snapshot is taken. Default 50,000. */
+  snapshotEntries?: number;
   /** A leader that stops renewing is replaced after this long. */
   leaseTtlMs: number;
 }

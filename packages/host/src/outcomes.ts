@@ -9,7 +9,7 @@ const GENERATION_MS_MAX = 3 * 3_600_000;
 const GENERATION_SIZE_MAX = 500_000;
 const GENERATIONS = 8;
 
-interface Generation {
+export interface Generation {
   from: Instant;
   seqs: Map<string, number>;
 }
@@ -19,7 +19,17 @@ interface Generation {
  * ten minutes, at most 24 hours of them. Evicts by the entries' own time, so every fold evicts alike.
  */
 export class OutcomeMemory {
-  #generations: Generation[] = [];
+  readonly #generations: Generation[];
+
+  /** `generations`: of a memory that was saved. */
+  constructor(generations: Generation[] = []) {
+    this.#generations = generations;
+  }
+
+  /** What a snapshot keeps of it: the very thing, newest first. */
+  get generations(): Generation[] {
+    return this.#generations;
+  }
 
   /** Position of the entry that settled this id, newest first. */
   get(tenant: string, id: string): number | undefined {

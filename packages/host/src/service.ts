@@ -35,6 +35,8 @@ export interface ServiceConfig {
   replicas?: number;
   /** Default 3,000: a standby writes within five seconds of a kill. */
   leaseTtlMs?: number;
+  /** Default 30 days: how long logs keep their entries at least, milliseconds. */
+  retentionMs?: number;
   /** Keep trying until a server is there. Default false. */
   waitOnFirstConnect?: boolean;
   /** Keys for handoff tokens; without them every token is opaque and none is issued. */
@@ -42,6 +44,7 @@ export interface ServiceConfig {
 }
 
 const LEASE_TTL_MS = 3_000;
+export const LOG_RETENTION_MS: number = 30 * 86_400_000;
 
 export interface RunningService {
   host: Host;
@@ -82,6 +85,7 @@ export async function openService<State>(
         logger: config.logger.child({ domain: definition.domain, instance }),
         ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
         replicas: config.replicas ?? 1,
+        retentionMs: config.retentionMs ?? LOG_RETENTION_MS,
         leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
         replyPrefix: isAuthenticated
           ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`

@@ -35,6 +35,8 @@ import { RefusalRate } from "./refusal-rate.ts";
 import type { Releases } from "./releases.ts";
 import { Requests } from "./requests.ts";
 import { assertSameStream } from "./same-streams.ts";
+import { SnapshotKeeper } from "./snapshot/keeper.ts";
+import type { SnapshotStore, StoredSnapshot } from "./snapshot/store.ts";
 import { validate } from "./validate.ts";
 
 const STEPS_PER_TURN = 64;
@@ -60,6 +62,8 @@ export interface TermContext<State> {
   /** Causes whose entry `evolve` could not fold; shared by all terms of a process. */
   poisoned: Map<number, number>;
   failing: Set<string>;
+  /** None where the decider's state cannot be written down. */
+  snapshots: SnapshotStore<State> | undefined;
   isLeaseHeld(): boolean;
 }
 
@@ -73,6 +77,7 @@ export class Term<State> {
   readonly #judging: JudgeContext<State>;
   readonly #recovery: AppendRecovery;
   readonly #keeper: PositionKeeper<State>;
+  readonly #snapshots: SnapshotKeeper<State> | undefined;
   #read: ReadonlyMap<number, LogEntry> = new Map();
   readonly #ended: Promise<TermEnd>;
   #end: (end: TermEnd) => void = () => {};
@@ -125,6 +130,12 @@ export class Term<State> {
       writer: this.#writer,
       rate: this.#rate,
     });
+    const { snapshots: spec } = options.decider;
+    const { snapshots: store } = context;
+    if (spec !== undefined && store !== undefined) {
+      const now = (): Instant => this.now();
+      this.#snapshots = new SnapshotKeeper({ ...context, spec, store, now });
+    }
     this.#requests = new Requests({
       bus: options.writer,
       clock: options.clock,
@@ -185,6 +196,11 @@ export class Term<State> {
 
   get judged(): number {
     return this.#judged;
+  }
+
+  /** The newest snapshot that this leadership has stored. */
+  get snapshot(): StoredSnapshot | undefined {
+    return this.#snapshots?.latest;
   }
 
   /** Everything that arrived is judged and stored, and nothing is due now. */
@@ -294,6 +310,7 @@ export class Term<State> {
     await this.#judgeBatch();
     if (this.#state !== "open") return;
     if (this.#writer.room >= 4) this.#keeper.keep(this.#judged);
+    this.#snapshots?.keep();
     await this.#noticeDisplacement();
   }
 
@@ -540,7 +557,16 @@ export class Term<State> {
         this.#context.options.clock.after(drainMs, resolve);
       });
     }
+    if (this.#writer.isIdle) await this.#lastSnapshot(drainMs);
     this.#finish({ reason: "closed", isFoldIntact: this.#writer.isIdle });
+  }
+
+  async #lastSnapshot(withinMs: number): Promise<void> {
+    if (this.#snapshots === undefined) return;
+    const { clock, writer } = this.#context.options;
+    if (!writer.isConnected) return;
+    const late = new Promise<void>((resolve) => clock.after(withinMs, resolve));
+    await Promise.race([this.#snapshots.close(), late]);
   }
 
   #stop(error: unknown): void {
@@ -560,6 +586,7 @@ export class Term<State> {
     this.#cancelWait();
     this.#requests.close();
     this.#live?.close();
+    this.#snapshots?.abandon();
     this.#context.releases.clear();
     for (const closing of [this.#reader?.close(), this.#writer.close()]) {
       closing?.catch((error: unknown) =>

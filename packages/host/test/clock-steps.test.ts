@@ -55,6 +55,7 @@ class Scene {
         logger: pino({ level: "silent" }),
         replicas: 1,
         replyPrefix: () => "_INBOX.",
+        retentionMs: 30 * 24 * HOUR_MS,
         leaseTtlMs: 1_500,
       }),
     );

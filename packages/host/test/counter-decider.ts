@@ -93,6 +93,7 @@ function evolveEvent(state: CounterState, entry: Extract<DomainEntry, { kind: "e
 export function createCounterDecider(steps = STEPS): Decider<CounterState> {
   return {
     initial: () => ({ counts: new Map(), plans: new Map(), timers: [], failed: [] }),
+    snapshots: { version: 1, classes: {} },
     decide: (_state, { envelope }) => {
       if (envelope.type === "task.failed") return { reject: reject("task_error", "refused") };
       if (envelope.type === "task.completed") {

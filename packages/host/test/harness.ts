@@ -117,6 +117,8 @@ export interface HostedOptions<State> {
   leaseTtlMs: number;
   instance: string;
   replicas: number;
+  retentionMs: number;
+  snapshotEntries: number;
   clock: Clock;
   replyPrefix(tenant: string, source: string): string;
   /** Puts something between the host and its writing connection. */
@@ -142,6 +144,7 @@ export async function openHosted<State>(
     logger: pino({ level: process.env.HARMOVELA_TEST_LOG ?? "silent" }),
     replicas: 1,
     replyPrefix: () => "_INBOX.",
+    retentionMs: 30 * 86_400_000,
     leaseTtlMs: 1_500,
     ...rest,
     writer,

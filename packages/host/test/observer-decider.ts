@@ -24,6 +24,7 @@ export function describeObserver(state: ObserverState): JsonObject {
 export function createObserverDecider(): Decider<ObserverState> {
   return {
     initial: () => ({ owed: new Map(), outcomes: new Map(), accepted: 0 }),
+    snapshots: { version: 1, classes: {} },
     decide: (_state, { envelope }) => ({ accept: envelope }),
     evolve: (state, entry) => {
       if (entry.kind === "event") state.accepted += 1;

@@ -6,9 +6,14 @@ import { decideFamily } from "./families/decide.ts";
 import { evolveFamily } from "./families/evolve.ts";
 import { owedByFamily, sooner } from "./families/owed.ts";
 import { isWatched } from "./families/sessions.ts";
+import { Heap } from "./heap.ts";
 import { owed } from "./owed.ts";
+import { Ring } from "./ring.ts";
 import type { TaskSettings } from "./settings.ts";
 import { createState, type TaskState } from "./state.ts";
+
+/** Of the state's form; raised with every change to what `TaskState` holds. */
+const SNAPSHOT_VERSION = 1;
 
 /**
  * The decider of the domain `tasks`: tasks, their tree, how they end and change hands (spec 5.4 to
@@ -31,6 +36,13 @@ export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
     },
     owed: (state, now, { heartbeats }) =>
       sooner(owedByFamily(state.families, service, now, heartbeats), owed(state, settings, now)),
+    snapshots: {
+      version: SNAPSHOT_VERSION,
+      classes: { Heap, Ring },
+      adopt: (state) => {
+        state.families.sessions.retentionMs = settings.retentionMs;
+      },
+    },
     watches: (state, tenant, source, sessionId) =>
       isWatched(state.families, tenant, source, sessionId),
   };

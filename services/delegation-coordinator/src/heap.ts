@@ -12,20 +12,21 @@ function isBefore(a: HeapItem, b: HeapItem): boolean {
 
 /** A binary heap whose items know their place, so that any of them is removed in O(log n). */
 export class Heap<T extends HeapItem> {
-  readonly #items: T[] = [];
+  /** The heap's own; a field like any other so that snapshots hold it. */
+  readonly items: T[] = [];
 
   get size(): number {
-    return this.#items.length;
+    return this.items.length;
   }
 
   peek(): T | undefined {
-    return this.#items[0];
+    return this.items[0];
   }
 
   add(item: T): void {
     if (item.index >= 0) return;
-    this.#items.push(item);
-    item.index = this.#items.length - 1;
+    this.items.push(item);
+    item.index = this.items.length - 1;
     this.#rise(item);
   }
 
@@ -33,7 +34,7 @@ export class Heap<T extends HeapItem> {
     const index = item.index;
     if (index < 0) return;
     item.index = -1;
-    const last = this.#items.pop();
+    const last = this.items.pop();
     if (last === undefined || last === item) return;
     this.#place(last, index);
     this.#rise(last);
@@ -41,14 +42,14 @@ export class Heap<T extends HeapItem> {
   }
 
   #place(item: T, index: number): void {
-    this.#items[index] = item;
+    this.items[index] = item;
     item.index = index;
   }
 
   #rise(item: T): void {
     while (item.index > 0) {
       const above = (item.index - 1) >> 1;
-      const parent = this.#items[above];
+      const parent = this.items[above];
       if (parent === undefined || !isBefore(item, parent)) return;
       this.#place(parent, item.index);
       this.#place(item, above);
@@ -57,8 +58,8 @@ export class Heap<T extends HeapItem> {
 
   #sink(item: T): void {
     for (;;) {
-      const left = this.#items[2 * item.index + 1];
-      const right = this.#items[2 * item.index + 2];
+      const left = this.items[2 * item.index + 1];
+      const right = this.items[2 * item.index + 2];
       const least = left && right && isBefore(right, left) ? right : left;
       if (least === undefined || !isBefore(least, item)) return;
       const below = least.index;

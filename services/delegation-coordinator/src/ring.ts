@@ -6,20 +6,21 @@ export interface RingItem<T> {
 
 /** A round robin: the head is served, then moved behind all others. Every operation is O(1). */
 export class Ring<T extends RingItem<T>> {
-  #head: T | undefined;
+  /** The ring's own; a field like any other so that snapshots hold it. */
+  first: T | undefined;
 
   get head(): T | undefined {
-    return this.#head;
+    return this.first;
   }
 
   /** Puts an item last; an item that is in the ring keeps its place. */
   add(item: T): void {
     if (item.ringNext !== undefined) return;
-    const head = this.#head;
+    const head = this.first;
     if (head === undefined) {
       item.ringNext = item;
       item.ringPrev = item;
-      this.#head = item;
+      this.first = item;
       return;
     }
     const tail = head.ringPrev ?? head;
@@ -36,12 +37,12 @@ export class Ring<T extends RingItem<T>> {
     item.ringNext = undefined;
     item.ringPrev = undefined;
     if (next === item) {
-      this.#head = undefined;
+      this.first = undefined;
       return;
     }
     prev.ringNext = next;
     next.ringPrev = prev;
-    if (this.#head === item) this.#head = next;
+    if (this.first === item) this.first = next;
   }
 
   /** Moves an item behind all others. */

@@ -32,7 +32,7 @@ export interface SessionBook {
   /** Terminal sessions by the time of their end, oldest first. */
   readonly ended: Session[];
   /** How long a terminal session is remembered, counted in the entries' own times. */
-  readonly retentionMs: number;
+  retentionMs: number;
 }
 
 /** As long as a log keeps its entries (architecture, section 6). */

@@ -1,0 +1,112 @@
+/**
+ * A snapshot as bytes: gzip of one line that says what it is, then the graph of what the fold knows.
+ * Its name and notes say the same, so that a store can be looked through without reading it.
+ */
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import type { BlobInfo } from "@harmovela/bus";
+import type { Domain, Instant, SnapshotSpec } from "@harmovela/envelope";
+import type { Fold, FoldRecord } from "../fold.ts";
+import { decodeGraph, encodeGraph } from "./graph.ts";
+
+/** Of the host's own part; a snapshot of another one is not used. */
+const FORMAT = 1;
+/** Unpacked; a snapshot that would be larger is not used (a Buffer's own limit is 4 GiB on Node 20). */
+const BYTES_MAX = 2 ** 31;
+
+const pack = promisify(gzip);
+const unpack = promisify(gunzip);
+
+/** What a snapshot says about itself. */
+export interface SnapshotTitle {
+  domain: Domain;
+  /** Everything of the log up to here is in it. */
+  position: number;
+  /** `Hv-At` of the last entry in it. */
+  at: Instant;
+  /** How far the observed logs are in it. */
+  seen: Readonly<Partial<Record<Domain, number>>>;
+  format: number;
+  /** Of the decider's state. */
+  version: number;
+}
+
+/** A consistent cut, written down; not yet packed. */
+export interface Cut {
+  title: SnapshotTitle;
+  text: Buffer;
+}
+
+/** Writes down what a fold knows at this very moment. Takes time in proportion to the state. */
+export function cut<State>(
+  domain: Domain,
+  fold: Fold<State>,
+  { version, classes }: SnapshotSpec<State>,
+): Cut {
+  const { position, at, seen } = fold;
+  const title: SnapshotTitle = { domain, position, at, seen, format: FORMAT, version };
+  const parts: Buffer[] = [];
+  let lines = [JSON.stringify(title)];
+  for (const line of encodeGraph(fold.record, classes)) {
+    if (lines.push(line) < 4_096) continue;
+    parts.push(Buffer.from(`${lines.join("\n")}\n`));
+    lines = [];
+  }
+  parts.push(Buffer.from(lines.join("\n")));
+  return { title, text: Buffer.concat(parts) };
+}
+
+export function packCut({ text }: Cut): Promise<Uint8Array> {
+  return pack(text, { level: 1 });
+}
+
+/** What was written down. Throws when it is not what `packCut` gave, or of another version. */
+export async function readSnapshot<State>(
+  data: Uint8Array,
+  { version, classes }: SnapshotSpec<State>,
+): Promise<{ title: SnapshotTitle; record: FoldRecord }> {
+  const text = await unpack(data, { maxOutputLength: BYTES_MAX });
+  const lines = linesOf(text);
+  const title = JSON.parse(String(lines.next().value)) as SnapshotTitle;
+  if (!isReadable(title, { version })) {
+    throw new Error(`it is of version ${title.format}.${title.version}, not ${FORMAT}.${version}`);
+  }
+  const record = decodeGraph(lines, classes) as FoldRecord;
+  if (record.position !== title.position) throw new Error("it is not what its title says");
+  return { title, record };
+}
+
+export function isReadable(title: SnapshotTitle, { version }: { version: number }): boolean {
+  return title.format === FORMAT && title.version === version;
+}
+
+function* linesOf(text: Buffer): Generator<string> {
+  for (let from = 0; from < text.length; ) {
+    const found = text.indexOf(10, from);
+    const end = found === -1 ? text.length : found;
+    yield text.toString("utf8", from, end);
+    from = end + 1;
+  }
+}
+
+const DIGITS = 16;
+
+/** Names in the order of positions. */
+export function snapshotName({ domain, position }: SnapshotTitle): string {
+  return `${domain}.${String(position).padStart(DIGITS, "0")}`;
+}
+
+export function snapshotNotes(title: SnapshotTitle): Record<string, string> {
+  return { title: JSON.stringify(title) };
+}
+
+/** The title of a stored snapshot of a domain; undefined when the blob is something else. */
+export function titleOf(domain: Domain, { name, notes }: BlobInfo): SnapshotTitle | undefined {
+  if (notes.title === undefined) return undefined;
+  try {
+    const title = JSON.parse(notes.title) as SnapshotTitle;
+    return title.domain === domain && snapshotName(title) === name ? title : undefined;
+  } catch {
+    return undefined;
+  }
+}

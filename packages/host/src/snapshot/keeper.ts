@@ -1,0 +1,171 @@
+/**
+ * When a leader takes snapshots, and what it trims (architecture, section 6).
+ *
+ * K1 A snapshot is written down in one go between two entries, and stored when all that is in it is
+ *    stored in the log.
+ * K2 One at a time; one that fails costs nothing but itself.
+ * K3 Writing down stops the service for a moment: it may take a fiftieth of the time at most.
+ */
+import { type Bus, type Clock, logStream } from "@harmovela/bus";
+import type { Instant, SnapshotSpec } from "@harmovela/envelope";
+import { HarmovelaError } from "@harmovela/failure";
+import type { Logger } from "pino";
+import type { Alarms } from "../alarms.ts";
+import type { Counters } from "../counters.ts";
+import type { Fold } from "../fold.ts";
+import type { HostOptions } from "../options.ts";
+import type { Releases } from "../releases.ts";
+import { type Cut, cut } from "./format.ts";
+import type { SnapshotStore, StoredSnapshot } from "./store.ts";
+
+/** So many entries are folded again within seconds. */
+const ENTRIES = 50_000;
+/** Where less is logged: at the latest after this long, once something was. */
+const EVERY_MS = 3_600_000;
+/** K3. */
+const PAUSE_SHARE = 50;
+/** After one that failed. */
+const RETRY_MS = 60_000;
+
+export interface SnapshotKeeperContext<State> {
+  options: HostOptions<State>;
+  spec: SnapshotSpec<State>;
+  store: SnapshotStore<State>;
+  fold: Fold<State>;
+  releases: Releases;
+  counters: Counters;
+  alarms: Alarms;
+  now(): Instant;
+}
+
+export class SnapshotKeeper<State> {
+  readonly #context: SnapshotKeeperContext<State>;
+  readonly #clock: Clock;
+  readonly #logger: Logger;
+  /** The newest position that a snapshot was taken of, or that this leadership began with. */
+  #position: number;
+  #takenAt: number;
+  #notBefore = 0;
+  #underWay: Promise<void> | undefined;
+  #latest: StoredSnapshot | undefined;
+  #isClosed = false;
+
+  constructor(context: SnapshotKeeperContext<State>) {
+    this.#context = context;
+    this.#clock = context.options.clock;
+    this.#logger = context.options.logger;
+    this.#position = context.fold.position;
+    this.#takenAt = this.#clock.monotonic();
+  }
+
+  /** The newest one of this leadership that counts. */
+  get latest(): StoredSnapshot | undefined {
+    return this.#latest;
+  }
+
+  /** Takes one when it is time. Called now and then, between entries. */
+  keep(): void {
+    const now = this.#clock.monotonic();
+    const entries = this.#context.fold.position - this.#position;
+    const { snapshotEntries = ENTRIES } = this.#context.options;
+    const isDue = entries >= snapshotEntries || (entries > 0 && now - this.#takenAt >= EVERY_MS);
+    if (isDue && now >= this.#notBefore && this.#underWay === undefined) this.#take();
+  }
+
+  /** At a clean stop: a last one, so that the next start is quick. Bounded by whoever awaits it. */
+  async close(): Promise<void> {
+    await this.#underWay;
+    if (!this.#isClosed && this.#context.fold.position > this.#position) this.#take();
+    await this.#underWay;
+  }
+
+  /** The leadership is over: nothing more is stored or trimmed. */
+  abandon(): void {
+    this.#isClosed = true;
+  }
+
+  #take(): void {
+    const { options, fold, spec, alarms } = this.#context;
+    const begun = this.#clock.monotonic();
+    let taken: Cut;
+    try {
+      taken = cut(options.domain, fold, spec);
+    } catch (error) {
+      alarms.raise(`no snapshot: ${error instanceof Error ? error.message : error}`);
+      this.#notBefore = begun + EVERY_MS;
+      return;
+    }
+    const now = this.#clock.monotonic();
+    this.#position = fold.position;
+    this.#takenAt = now;
+    this.#notBefore = now + PAUSE_SHARE * (now - begun);
+    this.#underWay = this.#store(taken, now - begun).finally(() => {
+      this.#underWay = undefined;
+    });
+  }
+
+  async #store(taken: Cut, pauseMs: number): Promise<void> {
+    const { store, counters, alarms } = this.#context;
+    if (!(await this.#isStored(taken.title.position))) return;
+    try {
+      const latest = await store.put(taken);
+      if (this.#isClosed) return;
+      this.#latest = latest;
+      counters.add("snapshots");
+      const { position } = latest.title;
+      this.#logger.info({ position, bytes: latest.bytes, pauseMs }, "snapshot stored");
+      await store.prune();
+      await this.#trim();
+    } catch (error) {
+      // A bus that is silent is a warning like elsewhere; anything else is for an operator.
+      const reason = error instanceof Error ? error.message : String(error);
+      if (error instanceof HarmovelaError && error.category === "dependency") {
+        this.#logger.warn({ err: error }, "no snapshot now");
+      } else alarms.raise(`no snapshot: ${reason}`);
+      this.#notBefore = this.#clock.monotonic() + RETRY_MS;
+    }
+  }
+
+  /** K1. False when the leadership ended before. */
+  #isStored(position: number): Promise<boolean> {
+    return new Promise((resolve) => {
+      this.#context.releases.add(
+        position,
+        () => resolve(true),
+        () => resolve(false),
+      );
+    });
+  }
+
+  async #trim(): Promise<void> {
+    const { options, store, now } = this.#context;
+    const { writer, domain, retentionMs } = options;
+    const stream = logStream(domain);
+    const needless = await store.needless();
+    const state = await writer.streamState(stream);
+    if (state === undefined || needless <= state.firstSeq) return;
+    const range = { from: state.firstSeq, to: Math.min(needless, state.lastSeq) };
+    const first = await firstStoredAfter(writer, stream, range, now() - retentionMs);
+    if (first <= state.firstSeq || this.#isClosed) return;
+    await writer.trim(stream, first);
+    this.#logger.info({ from: state.firstSeq, to: first - 1 }, "log trimmed");
+  }
+}
+
+/** The first position in the range that was stored after `instant`, else its end. */
+async function firstStoredAfter(
+  bus: Bus,
+  stream: string,
+  { from, to }: { from: number; to: number },
+  instant: Instant,
+): Promise<number> {
+  let low = from;
+  let high = to;
+  while (low < high) {
+    const middle = Math.floor((low + high) / 2);
+    const message = await bus.read(stream, middle);
+    if (message === undefined || message.time <= instant) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}
