@@ -21,6 +21,7 @@ export interface Tally {
   clockSteps: number;
   serverRestarts: number;
   foreignEntries: number;
+  snapshotStarts: number;
 }
 
 export function emptyTally(): Tally {
@@ -40,6 +41,7 @@ export function emptyTally(): Tally {
     clockSteps: 0,
     serverRestarts: 0,
     foreignEntries: 0,
+    snapshotStarts: 0,
   };
 }
 

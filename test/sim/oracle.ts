@@ -26,7 +26,7 @@ export interface Shown {
 
 const decoder = new TextDecoder();
 
-const decider = createTaskDecider(DEFAULT_TASK_SETTINGS);
+export const decider = createTaskDecider(DEFAULT_TASK_SETTINGS);
 
 export class Oracle {
   readonly checker: Checker = createChecker({ domain: "tasks", stream: STREAM, settled: true });
@@ -36,6 +36,8 @@ export class Oracle {
   readonly shown: Shown[] = [];
   /** The whole log, one line for each stored message. */
   readonly lines: string[] = [];
+  /** The whole log, as it is stored. */
+  readonly messages: StoredMessage[] = [];
   readonly #events = new Map<string, Envelope[]>();
   readonly #entries = new Map<number, LogEntry>();
   /** Who wrote the newest `epoch`. */
@@ -44,6 +46,7 @@ export class Oracle {
   push(message: StoredMessage): void {
     const record = recordOf(message);
     this.lines.push(formatRecord(record));
+    this.messages.push(message);
     const findings = this.checker.push(record);
     if (findings.length > 0) throw new Error(`the log breaks a rule: ${JSON.stringify(findings)}`);
     const tokens = message.subject.split(".");

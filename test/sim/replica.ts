@@ -3,7 +3,7 @@ import type { Appender, AppenderOptions, MemoryBus, MemoryServer } from "@harmov
 import { createCoordinator, type TaskState } from "@harmovela/delegation-coordinator";
 import type { Decider } from "@harmovela/envelope";
 import { toHarmovelaError } from "@harmovela/failure";
-import { type Host, openHost } from "@harmovela/host";
+import { type Host, instantPacking, openHost } from "@harmovela/host";
 import type { FakeClock, ProcessClock, SimRandom } from "@harmovela/testkit";
 import pino from "pino";
 import { LateReader } from "./late-reader.ts";
@@ -23,6 +23,8 @@ export interface ReplicaParts {
   onLease(replica: Replica): void;
   /** A replica is about to append. */
   onAppend(replica: Replica, subject: string): void;
+  /** It has gone on from a snapshot. */
+  onRestored(): void;
   /** It stopped by itself, which nothing here may make it do. */
   onStopped(replica: Replica, error: unknown): void;
 }
@@ -109,8 +111,18 @@ export class Replica {
         () => random.whole(0, lateMs),
       );
     const definition = createCoordinator();
+    const { snapshots } = definition.decider;
+    if (snapshots === undefined) throw new Error("the coordinator takes no snapshots");
     const decider: Decider<TaskState> = {
       ...definition.decider,
+      snapshots: {
+        ...snapshots,
+        adopt: (state) => {
+          snapshots.adopt?.(state);
+          now.state = state;
+          this.#parts.onRestored();
+        },
+      },
       initial: () => {
         const state = definition.decider.initial();
         now.state = state;
@@ -129,6 +141,8 @@ export class Replica {
       logger,
       replicas: 1,
       retentionMs: RETENTION_MS,
+      packing: instantPacking,
+      snapshotEntries: random.pick([5, 40, 200]),
       leaseTtlMs: LEASE_TTL_MS,
       replyPrefix: () => "_INBOX.",
     }).then(

@@ -9,6 +9,7 @@ import { Chaos, emptyTally, type Tally } from "./chaos.ts";
 import { Crowd, type Sent } from "./crowd.ts";
 import { INTAKE, INTRUDER, Oracle, STREAM } from "./oracle.ts";
 import { Replica } from "./replica.ts";
+import { assertSnapshots } from "./snapshots.ts";
 import { Traffic } from "./traffic.ts";
 import { assertAnswer, assertAtRest, assertVerdict } from "./verify.ts";
 import { View } from "./view.ts";
@@ -78,6 +79,9 @@ class World {
             this.#readLog();
             this.#chaos.onAppend(replica, subject);
           },
+          onRestored: () => {
+            this.#tally.snapshotStarts += 1;
+          },
           onStopped: (replica, error) => {
             this.#failure ??= new Error(`${replica.instance} stopped by itself`, { cause: error });
           },
@@ -126,6 +130,7 @@ class World {
       replicas: this.#replicas,
       isStillAsked: (seq) => this.#server.stream(INTAKE)?.get(seq) !== undefined,
     });
+    await assertSnapshots(this.#oracle, this.#script);
     const { lines } = this.#oracle;
     const messages = this.#crowd.sent.length;
     return { lines, tally: this.#tally, messages, turns: this.#turns };

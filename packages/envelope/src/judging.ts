@@ -175,7 +175,7 @@ export type Owed =
 export interface SnapshotSpec<State> {
   /** Raised whenever the state's form changes: a snapshot of another version is not used. */
   version: number;
-  /** Classes whose instances are part of the state, by a name that stays. */
+  /** Classes whose instances are part of the state, by a name that stays; they have no private (`#`) members. */
   classes: Readonly<Record<string, abstract new (...args: never[]) => object>>;
   /** Settings that the state holds are those in force now, not those of the time of the snapshot. */
   adopt?(state: State): void;

@@ -27,12 +27,13 @@ export class BrokerTime {
 
   /** When the next message of the intake was stored, for judging it. Messages come in their order. */
   instantOf(stored: Instant, decided: Instant): Instant {
-    const instant = stored + this.#setBackMs;
+    // A clock that was set right again needs no more moving on.
+    const instant = Math.max(stored, Math.min(stored + this.#setBackMs, this.now()));
+    this.#setBackMs = Math.max(instant, decided) - stored;
     if (instant >= decided) {
       this.#learn(instant);
       return instant;
     }
-    this.#setBackMs += decided - instant;
     // What has passed since the newest decision is not known: timers are late by it rather than early.
     this.#offset = decided - this.#clock.monotonic();
     return decided;

@@ -22,6 +22,7 @@ import { ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
 import { Releases } from "./releases.ts";
 import { assertSameStream } from "./same-streams.ts";
+import { threadPacking } from "./snapshot/format.ts";
 import { SnapshotStore } from "./snapshot/store.ts";
 import { Term } from "./term.ts";
 
@@ -80,7 +81,12 @@ export async function openHost<State>(options: HostOptions<State>): Promise<Host
   const snapshots =
     spec === undefined
       ? undefined
-      : new SnapshotStore(writer.openBlobs({ replicas }), domain, spec);
+      : new SnapshotStore({
+          blobs: writer.openBlobs({ replicas }),
+          domain,
+          spec,
+          packing: options.packing ?? threadPacking,
+        });
   await snapshots?.registerObserver(options.observes);
   const host = new RunningHost(options, snapshots);
   host.start();

@@ -9,6 +9,7 @@ export {
   type ServiceConfig,
   type ServiceDefinition,
 } from "./service.ts";
+export { cut, instantPacking, type Packing, readSnapshot } from "./snapshot/format.ts";
 export { openTokenKeyFile, tokenKeyFileIn } from "./token-key-file.ts";
 export {
   generateTokenKeys,

@@ -2,6 +2,7 @@ import type { Bus, Clock } from "@harmovela/bus";
 import type { Decider, Domain, Envelope, Instant, TokenIssue } from "@harmovela/envelope";
 import type { ErrorPayload, JsonObject, JsonValue } from "@harmovela/failure";
 import type { Logger } from "pino";
+import type { Packing } from "./snapshot/format.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a read may use besides the state. */
@@ -57,6 +58,8 @@ export interface HostOptions<State> {
   retentionMs: number;
   /** Entries after which another snapshot is taken. Default 50,000. */
   snapshotEntries?: number;
+  /** Default: in a thread. */
+  packing?: Packing;
   /** A leader that stops renewing is replaced after this long. */
   leaseTtlMs: number;
 }

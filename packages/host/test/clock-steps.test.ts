@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { decodeEntry, HEADER, intakeSubject, logStream, MemoryServer } from "@harmovela/bus";
 import { domainOf, type LogEntry } from "@harmovela/envelope";
-import { FakeClock } from "@harmovela/testkit";
+import { FakeClock, pass, settled } from "@harmovela/testkit";
 import pino from "pino";
 import { openHost } from "../src/index.ts";
 import { COUNTER_SERVICE, createCounterDecider } from "./counter-decider.ts";
@@ -21,25 +21,17 @@ class Scene {
     now: () => START + Math.floor(this.clock.monotonic()) + this.step,
   });
   readonly bus = this.server.connect({ name: "sender" });
-  /** When a timer's entry was stored, in the time that really passes. */
-  readonly firedAt = new Map<string, number>();
 
-  async pass(ms: number): Promise<void> {
-    let isOver = false;
-    this.clock.after(ms, () => {
-      isOver = true;
-    });
-    while (!isOver) {
-      this.clock.runNext();
-      await new Promise(setImmediate);
-    }
+  pass(ms: number): Promise<void> {
+    return pass(this.clock, ms);
   }
 
   /** Another replica leads; nobody closes it, as its time stands still with the scene's. */
   async lead(): Promise<{ kill: () => void }> {
     const clock = this.clock.openProcess();
     const connect = (name: string) => this.server.connect({ name, clock, uplink: clock });
-    const host = await this.#settled(
+    const host = await settled(
+      this.clock,
       openHost({
         domain: "tasks",
         service: COUNTER_SERVICE,
@@ -59,7 +51,7 @@ class Scene {
         leaseTtlMs: 1_500,
       }),
     );
-    await this.#settled(host.untilLeading());
+    await settled(this.clock, host.untilLeading());
     return { kill: () => clock.kill() };
   }
 
@@ -68,16 +60,16 @@ class Scene {
     const { type, source } = sent;
     const subject = intakeSubject({ tenant: TENANT, domain: domainOf(type), source, type });
     const data = new TextEncoder().encode(JSON.stringify(sent));
-    await this.#settled(this.bus.store(subject, { [HEADER.replyTo]: "_INBOX.x" }, data));
+    await settled(this.clock, this.bus.store(subject, { [HEADER.replyTo]: "_INBOX.x" }, data));
     await this.pass(100);
   }
 
   async log(): Promise<LogEntry[]> {
     const stream = logStream("tasks");
-    const state = await this.#settled(this.bus.streamState(stream));
+    const state = await settled(this.clock, this.bus.streamState(stream));
     const log: LogEntry[] = [];
     for (let seq = 1; seq <= (state?.lastSeq ?? 0); seq += 1) {
-      const message = await this.#settled(this.bus.read(stream, seq));
+      const message = await settled(this.clock, this.bus.read(stream, seq));
       const entry = message && decodeEntry(message);
       if (entry) log.push(entry);
     }
@@ -90,22 +82,6 @@ class Scene {
         ? [String(entry.envelope.task_id)]
         : [],
     );
-  }
-
-  async #settled<T>(promise: Promise<T>): Promise<T> {
-    let isSettled = false;
-    const settled = promise.finally(() => {
-      isSettled = true;
-    });
-    settled.catch(() => {
-      // Thrown to whoever awaits it below.
-    });
-    for (let turn = 0; !isSettled && turn < 100_000; turn += 1) {
-      this.clock.runNext();
-      await new Promise(setImmediate);
-    }
-    if (!isSettled) throw new Error(`still pending at ${this.clock.monotonic()}`);
-    return settled;
   }
 }
 
@@ -140,6 +116,23 @@ test("H9: a leader that takes over after the step goes on from what was decided"
   assert.deepEqual(await scene.timedOut(), ["short"]);
   await scene.pass(10 * MINUTE_MS);
   assert.deepEqual(await scene.timedOut(), ["short", "long"]);
+});
+
+test("H9: set back and right again, no timer fires early", async () => {
+  const scene = new Scene();
+  await scene.lead();
+  await scene.submit("before", 30 * MINUTE_MS);
+  scene.step = -HOUR_MS;
+  await scene.submit("meanwhile", 20 * MINUTE_MS);
+  await scene.pass(MINUTE_MS);
+  scene.step = 0;
+  await scene.submit("after", 10 * MINUTE_MS);
+  await scene.pass(9 * MINUTE_MS);
+  assert.deepEqual(await scene.timedOut(), []);
+  await scene.pass(2 * MINUTE_MS);
+  assert.deepEqual(await scene.timedOut(), ["after"]);
+  await scene.pass(20 * MINUTE_MS);
+  assert.deepEqual(await scene.timedOut(), ["after", "meanwhile", "before"]);
 });
 
 test("H9: set forward and back again, time in the log never falls and timers go on", async () => {

@@ -56,6 +56,39 @@ export class FakeClock implements Clock {
   }
 }
 
+/** More turns than anything that a test waits for takes: something spins. */
+const TURNS_MAX = 5_000_000;
+
+/** Lets simulated time pass: all that comes due in it runs, and what follows from that without further time. */
+export async function pass(clock: FakeClock, ms: number): Promise<void> {
+  let isOver = false;
+  clock.after(ms, () => {
+    isOver = true;
+  });
+  while (!isOver) await turn(clock);
+}
+
+/** Lets as much simulated time pass as it takes until a promise is settled; what it is settled with. */
+export async function settled<T>(clock: FakeClock, promise: Promise<T>): Promise<T> {
+  let isSettled = false;
+  const watched = promise.finally(() => {
+    isSettled = true;
+  });
+  watched.catch(() => {
+    // Thrown to whoever awaits it below.
+  });
+  for (let turns = 0; !isSettled; turns += 1) {
+    if (turns > TURNS_MAX) throw new Error(`still pending at ${clock.monotonic()}`);
+    await turn(clock);
+  }
+  return watched;
+}
+
+async function turn(clock: FakeClock): Promise<void> {
+  clock.runNext();
+  await new Promise<void>((resolve) => setImmediate(resolve));
+}
+
 export class ProcessClock implements Clock {
   readonly #clock: FakeClock;
   readonly #lagMs: () => number;

@@ -1,4 +1,4 @@
-export { FakeClock, ProcessClock } from "./fake-clock.ts";
+export { FakeClock, ProcessClock, pass, settled } from "./fake-clock.ts";
 export { Given, type GivenOptions, given, type Outcome, Then } from "./given.ts";
 export {
   freePort,

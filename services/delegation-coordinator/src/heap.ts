@@ -10,9 +10,12 @@ function isBefore(a: HeapItem, b: HeapItem): boolean {
   return a.due < b.due || (a.due === b.due && a.order < b.order);
 }
 
-/** A binary heap whose items know their place, so that any of them is removed in O(log n). */
+/**
+ * A binary heap whose items know their place, so that any of them is removed in O(log n). A part of the
+ * state: a snapshot puts an instance back field by field, so it has no private members.
+ */
 export class Heap<T extends HeapItem> {
-  /** The heap's own; a field like any other so that snapshots hold it. */
+  /** The heap's own. */
   readonly items: T[] = [];
 
   get size(): number {
@@ -27,7 +30,7 @@ export class Heap<T extends HeapItem> {
     if (item.index >= 0) return;
     this.items.push(item);
     item.index = this.items.length - 1;
-    this.#rise(item);
+    rise(this.items, item);
   }
 
   remove(item: T): void {
@@ -36,35 +39,35 @@ export class Heap<T extends HeapItem> {
     item.index = -1;
     const last = this.items.pop();
     if (last === undefined || last === item) return;
-    this.#place(last, index);
-    this.#rise(last);
-    this.#sink(last);
+    place(this.items, last, index);
+    rise(this.items, last);
+    sink(this.items, last);
   }
+}
 
-  #place(item: T, index: number): void {
-    this.items[index] = item;
-    item.index = index;
+function place<T extends HeapItem>(items: T[], item: T, index: number): void {
+  items[index] = item;
+  item.index = index;
+}
+
+function rise<T extends HeapItem>(items: T[], item: T): void {
+  while (item.index > 0) {
+    const above = (item.index - 1) >> 1;
+    const parent = items[above];
+    if (parent === undefined || !isBefore(item, parent)) return;
+    place(items, parent, item.index);
+    place(items, item, above);
   }
+}
 
-  #rise(item: T): void {
-    while (item.index > 0) {
-      const above = (item.index - 1) >> 1;
-      const parent = this.items[above];
-      if (parent === undefined || !isBefore(item, parent)) return;
-      this.#place(parent, item.index);
-      this.#place(item, above);
-    }
-  }
-
-  #sink(item: T): void {
-    for (;;) {
-      const left = this.items[2 * item.index + 1];
-      const right = this.items[2 * item.index + 2];
-      const least = left && right && isBefore(right, left) ? right : left;
-      if (least === undefined || !isBefore(least, item)) return;
-      const below = least.index;
-      this.#place(least, item.index);
-      this.#place(item, below);
-    }
+function sink<T extends HeapItem>(items: T[], item: T): void {
+  for (;;) {
+    const left = items[2 * item.index + 1];
+    const right = items[2 * item.index + 2];
+    const least = left && right && isBefore(right, left) ? right : left;
+    if (least === undefined || !isBefore(least, item)) return;
+    const below = least.index;
+    place(items, least, item.index);
+    place(items, item, below);
   }
 }

@@ -4,9 +4,12 @@ export interface RingItem<T> {
   ringPrev: T | undefined;
 }
 
-/** A round robin: the head is served, then moved behind all others. Every operation is O(1). */
+/**
+ * A round robin: the head is served, then moved behind all others. Every operation is O(1). A part of the
+ * state: a snapshot puts an instance back field by field, so it has no private members.
+ */
 export class Ring<T extends RingItem<T>> {
-  /** The ring's own; a field like any other so that snapshots hold it. */
+  /** The ring's own. */
   first: T | undefined;
 
   get head(): T | undefined {

@@ -3,7 +3,7 @@
  * Its name and notes say the same, so that a store can be looked through without reading it.
  */
 import { promisify } from "node:util";
-import { gunzip, gzip } from "node:zlib";
+import { gunzip, gunzipSync, gzip, gzipSync } from "node:zlib";
 import type { BlobInfo } from "@harmovela/bus";
 import type { Domain, Instant, SnapshotSpec } from "@harmovela/envelope";
 import type { Fold, FoldRecord } from "../fold.ts";
@@ -14,8 +14,26 @@ const FORMAT = 1;
 /** Unpacked; a snapshot that would be larger is not used (a Buffer's own limit is 4 GiB on Node 20). */
 const BYTES_MAX = 2 ** 31;
 
-const pack = promisify(gzip);
-const unpack = promisify(gunzip);
+/** How snapshots are made small. */
+export interface Packing {
+  pack(text: Buffer): Promise<Uint8Array>;
+  unpack(data: Uint8Array): Promise<Buffer>;
+}
+
+const PACK = { level: 1 };
+const UNPACK = { maxOutputLength: BYTES_MAX };
+
+/** In a thread of its own, while the service goes on. */
+export const threadPacking: Packing = {
+  pack: (text) => promisify(gzip)(text, PACK),
+  unpack: (data) => promisify(gunzip)(data, UNPACK),
+};
+
+/** At once, for simulations: the same calls, the same run. */
+export const instantPacking: Packing = {
+  pack: async (text) => gzipSync(text, PACK),
+  unpack: async (data) => gunzipSync(data, UNPACK),
+};
 
 /** What a snapshot says about itself. */
 export interface SnapshotTitle {
@@ -56,16 +74,13 @@ export function cut<State>(
   return { title, text: Buffer.concat(parts) };
 }
 
-export function packCut({ text }: Cut): Promise<Uint8Array> {
-  return pack(text, { level: 1 });
-}
-
-/** What was written down. Throws when it is not what `packCut` gave, or of another version. */
+/** What was written down. Throws when it is something else, or of another version. */
 export async function readSnapshot<State>(
   data: Uint8Array,
   { version, classes }: SnapshotSpec<State>,
+  { unpack }: Packing,
 ): Promise<{ title: SnapshotTitle; record: FoldRecord }> {
-  const text = await unpack(data, { maxOutputLength: BYTES_MAX });
+  const text = await unpack(data);
   const lines = linesOf(text);
   const title = JSON.parse(String(lines.next().value)) as SnapshotTitle;
   if (!isReadable(title, { version })) {

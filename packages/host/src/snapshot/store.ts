@@ -11,7 +11,7 @@ import type { FoldRecord } from "../fold.ts";
 import {
   type Cut,
   isReadable,
-  packCut,
+  type Packing,
   readSnapshot,
   type SnapshotTitle,
   snapshotName,
@@ -36,13 +36,20 @@ export class SnapshotStore<State> {
   readonly #blobs: Blobs;
   readonly #domain: Domain;
   readonly #spec: SnapshotSpec<State>;
+  readonly #packing: Packing;
   /** Names of those that were read. */
   readonly #good = new Set<string>();
 
-  constructor(blobs: Blobs, domain: Domain, spec: SnapshotSpec<State>) {
-    this.#blobs = blobs;
-    this.#domain = domain;
-    this.#spec = spec;
+  constructor(parts: {
+    blobs: Blobs;
+    domain: Domain;
+    spec: SnapshotSpec<State>;
+    packing: Packing;
+  }) {
+    this.#blobs = parts.blobs;
+    this.#domain = parts.domain;
+    this.#spec = parts.spec;
+    this.#packing = parts.packing;
   }
 
   /** Says, for those who trim, that this domain folds those logs too. */
@@ -70,7 +77,7 @@ export class SnapshotStore<State> {
   async put(cut: Cut): Promise<StoredSnapshot> {
     const { title } = cut;
     const name = snapshotName(title);
-    const data = await packCut(cut);
+    const data = await this.#packing.pack(cut.text);
     await this.#blobs.put(name, data, snapshotNotes(title));
     const stored = await this.#blobs.get(name);
     if (stored === undefined || Buffer.compare(stored, data) !== 0) {
@@ -115,7 +122,7 @@ export class SnapshotStore<State> {
     const data = await this.#blobs.get(name);
     if (data === undefined) return "it is gone";
     try {
-      const read = await readSnapshot(data, this.#spec);
+      const read = await readSnapshot(data, this.#spec, this.#packing);
       this.#good.add(name);
       return read;
     } catch (error) {

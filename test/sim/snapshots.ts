@@ -1,0 +1,29 @@
+/** P4: a full fold, and a snapshot taken anywhere plus the tail, are the same to the last byte. */
+import assert from "node:assert/strict";
+import type { StoredMessage } from "@harmovela/bus";
+import type { TaskState } from "@harmovela/delegation-coordinator";
+import { cut, Fold, instantPacking, readSnapshot } from "@harmovela/host";
+import type { SimRandom } from "@harmovela/testkit";
+import { decider, type Oracle } from "./oracle.ts";
+
+const CUTS = 3;
+
+export async function assertSnapshots({ messages }: Oracle, random: SimRandom): Promise<void> {
+  const { snapshots } = decider;
+  assert.ok(snapshots);
+  const written = (fold: Fold<TaskState>): string => cut("tasks", fold, snapshots).text.toString();
+  const full = written(read(new Fold(decider), messages));
+  for (let count = 0; count < CUTS; count += 1) {
+    const at = random.whole(0, messages.length);
+    const before = read(new Fold(decider), messages.slice(0, at));
+    const data = await instantPacking.pack(cut("tasks", before, snapshots).text);
+    const { record } = await readSnapshot(data, snapshots, instantPacking);
+    const after = read(new Fold(decider, record), messages.slice(at));
+    assert.equal(written(after), full, `a snapshot at ${at} and the tail give another state`);
+  }
+}
+
+function read(fold: Fold<TaskState>, messages: readonly StoredMessage[]): Fold<TaskState> {
+  for (const message of messages) fold.read(message);
+  return fold;
+}
