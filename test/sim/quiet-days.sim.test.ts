@@ -54,6 +54,7 @@ class Years {
   async start(day: number): Promise<Coordinator> {
     const clock = this.clock.openProcess();
     const connect = (name: string) => this.server.connect({ name, clock, uplink: clock });
+    const [writer, answerer] = [connect("writer"), connect("answerer")];
     const definition = createCoordinator();
     const { decider } = definition;
     const { snapshots } = decider;
@@ -78,8 +79,8 @@ class Years {
       },
       version: "1",
       instance: `day-${day}`,
-      writer: connect("writer"),
-      answerer: connect("answerer"),
+      writer,
+      answerer,
       clock,
       logger: pino({ level: "silent" }),
       replicas: 1,
@@ -97,7 +98,10 @@ class Years {
         assert.ok(state);
         return state;
       },
-      kill: () => clock.kill(),
+      kill: () => {
+        clock.kill();
+        for (const connection of [writer, answerer]) connection.disconnected("lost");
+      },
     };
   }
 
