@@ -40,6 +40,8 @@ const host = await openHost({
     pino.destination(2),
   ),
   replicas: 1,
+  retentionMs: 30 * 86_400_000,
+  snapshotEntries: 100,
   leaseTtlMs,
   replyPrefix: () => "_INBOX.",
 });

@@ -12,6 +12,7 @@ import {
   MemoryServer,
   type StoredMessage,
 } from "@harmovela/bus";
+import { createChecker, recordOf } from "@harmovela/check";
 import {
   createCoordinator,
   describeState,
@@ -140,6 +141,13 @@ class Years {
   }
 }
 
+/** `lenient`: what was before the first of them is not known. */
+function assertLegal(messages: readonly StoredMessage[], lenient: boolean): void {
+  const checker = createChecker({ domain: "tasks", stream: LOG, settled: true, lenient });
+  for (const message of messages) assert.deepEqual(checker.push(recordOf(message)), []);
+  assert.deepEqual(checker.end(), []);
+}
+
 test(`${DAYS} days of a quiet log with an abrupt end each day lose nothing`, async (context) => {
   const years = new Years();
   const random = new SimRandom(7, 1);
@@ -183,6 +191,8 @@ test(`${DAYS} days of a quiet log with an abrupt end each day lose nothing`, asy
     const due = day + TIMEOUT_DAYS;
     if (due < DAYS) assert.equal(expired.get(task), due, task);
   }
+  assertLegal(years.archive, false);
+  assertLegal(years.archive.slice((years.server.stream(LOG)?.state().firstSeq ?? 1) - 1), true);
   const { firstSeq, messages } = years.server.stream(LOG)?.state() ?? { firstSeq: 0, messages: 0 };
   context.diagnostic(
     JSON.stringify({

@@ -15,6 +15,7 @@ export interface ProcessConfig {
   servers: string[];
   logLevel: string;
   replicas: number;
+  retentionMs: number;
   /** Port of `/healthz` on 127.0.0.1 or `HARMOVELA_HEALTH_HOST`; undefined: none. */
   health: { host: string; port: number } | undefined;
   writerAuth: BusAuth | undefined;
@@ -26,12 +27,12 @@ export interface ProcessConfig {
 /** Reads `HARMOVELA_*` (docs/operating.md); throws a ConfigError that lists every problem. */
 export function readConfig(env: Record<string, string | undefined>): ProcessConfig {
   const problems: string[] = [];
-  const whole = (name: string, fallback: number, max: number): number => {
+  const whole = (name: string, fallback: number, max: number, min = 0): number => {
     const text = env[name];
     if (text === undefined || text === "") return fallback;
     const value = Number(text);
-    if (!Number.isInteger(value) || value < 0 || value > max) {
-      problems.push(`${name} must be a whole number from 0 to ${max}`);
+    if (!Number.isInteger(value) || value < min || value > max) {
+      problems.push(`${name} must be a whole number from ${min} to ${max}`);
     }
     return value;
   };
@@ -52,6 +53,8 @@ export function readConfig(env: Record<string, string | undefined>): ProcessConf
     servers: (env.HARMOVELA_SERVERS ?? "nats://127.0.0.1:4222").split(",").map((s) => s.trim()),
     logLevel: env.HARMOVELA_LOG_LEVEL ?? "info",
     replicas,
+    // Repeated ids are answered from the log for up to 24 hours.
+    retentionMs: 86_400_000 * whole("HARMOVELA_RETENTION_DAYS", 30, 36_500, 2),
     health: port === 0 ? undefined : { host: env.HARMOVELA_HEALTH_HOST ?? "127.0.0.1", port },
     writerAuth,
     answererAuth: creds("HARMOVELA_CREDS_ANSWERER") ?? writerAuth,
@@ -91,6 +94,7 @@ export async function runProcess<State>(
     version,
     logger,
     replicas: config.replicas,
+    retentionMs: config.retentionMs,
     waitOnFirstConnect: true,
     ...(tokens === undefined ? {} : { tokens }),
     ...(config.writerAuth === undefined ? {} : { writerAuth: config.writerAuth }),

@@ -5,7 +5,7 @@ import { type Blobs, type Bus, logStream } from "@harmovela/bus";
 import type { JsonObject } from "@harmovela/failure";
 import { startNatsServer } from "@harmovela/testkit";
 import { altered, Gate } from "./altered.ts";
-import { createCounterDecider, describeCounter } from "./counter-decider.ts";
+import { type CounterState, createCounterDecider, describeCounter } from "./counter-decider.ts";
 import {
   ask,
   type Counter,
@@ -21,7 +21,7 @@ import {
 const LOG = logStream("tasks");
 const EVERY = 20;
 
-const reads: HostedOptions<never>["reads"] = { state: (state) => describeCounter(state) };
+const reads: HostedOptions<CounterState>["reads"] = { state: (state) => describeCounter(state) };
 const options = { snapshotEntries: EVERY, reads };
 
 const blobsOf = ({ bus }: Sender): Blobs => bus.openBlobs({ replicas: 1 });
