@@ -14,6 +14,7 @@ import {
   logStream,
   type Reader,
   type StoredMessage,
+  type StreamState,
   type Subscription,
 } from "@harmovela/bus";
 import { HeartbeatMemory, type Instant, type LogEntry } from "@harmovela/envelope";
@@ -43,6 +44,8 @@ const STEPS_PER_TURN = 64;
 const MESSAGES_PER_TURN = 256;
 /** A single wait; longer ones are made of several (timers beyond 2^31-1 ms fire at once). */
 const WAIT_MS_MAX = 3_600_000;
+/** What was removed from the intake and has not come after so long does not come. */
+const REMOVED_MS = 2_000;
 /** Pause before another turn when the bus does not answer. */
 const RETRY_MS = 500;
 
@@ -89,6 +92,8 @@ export class Term<State> {
   /** Last intake position that was judged, logged or not. */
   #judged = 0;
   #lookedAt = 0;
+  /** All that the intake held was removed before it was judged; seen since then. */
+  #removed: { upTo: number; since: number } | undefined;
   /** Settled when the recovery under way is over. */
   #recovered: Promise<void> = Promise.resolve();
   #isTurning = false;
@@ -325,9 +330,19 @@ export class Term<State> {
     const state = await options.writer.streamState(intakeStream(options.domain));
     if (this.#state !== "open") return;
     if (state === undefined) throw new HarmovelaError("internal_error", "the intake is gone");
-    const isDrained = state.lastSeq <= this.#judged || state.messages === 0;
-    if (!isDrained || this.#waiting.length > 0 || reader.buffered > 0) return;
+    if (!this.#isDrained(state) || this.#waiting.length > 0 || reader.buffered > 0) return;
     this.#guardEvolve(undefined, () => this.#obligations.workOffTimers(now));
+  }
+
+  /** Nothing that is stored is unread. What was removed unread may still be on its way to us, for a moment. */
+  #isDrained({ lastSeq, messages }: StreamState): boolean {
+    const now = this.#context.options.clock.monotonic();
+    if (lastSeq <= this.#judged || messages > 0) {
+      this.#removed = undefined;
+      return lastSeq <= this.#judged;
+    }
+    if (this.#removed?.upTo !== lastSeq) this.#removed = { upTo: lastSeq, since: now };
+    return now - this.#removed.since >= REMOVED_MS;
   }
 
   /** T3. */
@@ -499,7 +514,9 @@ export class Term<State> {
     const waits = [WAIT_MS_MAX, this.#lookEveryMs, ...this.#keeper.waits];
     if (this.#obligations.pauseMs > 0) waits.push(this.#obligations.pauseMs);
     if (owed !== undefined && "wakeAt" in owed) waits.push(Math.max(1, owed.wakeAt - now));
-    else if (owed !== undefined && "urgency" in owed) waits.push(1);
+    else if (owed !== undefined && "urgency" in owed) {
+      waits.push(this.#removed === undefined ? 1 : RETRY_MS);
+    }
     this.#wait(Math.min(...waits));
   }
 

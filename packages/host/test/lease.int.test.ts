@@ -107,6 +107,7 @@ describe("the bucket of leases", () => {
     const around = (bus: Bus): Bus =>
       altered(bus, {
         provision: (spec) => bus.provision({ ...spec, replicas: 1 }),
+        openBlobs: () => bus.openBlobs({ replicas: 1 }),
         openLease: (options) => {
           asked = options.replicas;
           return bus.openLease({ ...options, replicas: 1 });
