@@ -13,7 +13,7 @@ import { delegations } from "./delegation.ts";
 import { envelopeCost } from "./envelope-cost.ts";
 import { INTAKE, openCoordinator, untilJudged } from "./judged.ts";
 import { latency } from "./latency.ts";
-import { preload, progress, startedTasks } from "./load.ts";
+import { pause, preload, progress, startedTasks } from "./load.ts";
 import { bareRelay, productRelay } from "./relay.ts";
 
 const { values } = parseArgs({
@@ -112,16 +112,39 @@ async function size(live: number, events: number): Promise<void> {
   note("judged_per_s_1k_live", few, "envelopes/s");
   note(`judged_per_s_${live / 1_000}k_live`, many, "envelopes/s");
   note("cost_many_to_few", few / many, "1 is flat");
-  const state = await bus.streamState("HV_LOG_TASKS");
-  const started = performance.now();
-  const service = await openCoordinator(server.url);
+  const { lastSeq = 0 } = (await bus.streamState("HV_LOG_TASKS")) ?? {};
+  const restarted = async (): Promise<number> => {
+    const started = performance.now();
+    const service = await openCoordinator(server.url);
+    const ms = performance.now() - started;
+    await service.close();
+    return ms;
+  };
+  note("restart_from_snapshot_ms", await restarted(), `ms, with ${lastSeq} entries before`);
+  const blobs = bus.openBlobs({ replicas: 1 });
+  const [snapshot] = (await blobs.list()).slice(-1);
+  note("snapshot_bytes", snapshot?.bytes ?? 0, "bytes");
+  for (const { name } of await blobs.list()) await blobs.remove(name);
   note(
     "fold_per_s",
-    (state?.lastSeq ?? 0) / ((performance.now() - started) / 1_000),
-    "entries/s on restart",
+    lastSeq / ((await restarted()) / 1_000),
+    "entries/s on restart without snapshot",
   );
-  await service.close();
+  note("snapshot_pause_ms", await snapshotPause(server.url), "ms in which nothing is judged");
   await bus.close();
+}
+
+/** How long the service stands still while its state is written down. */
+async function snapshotPause(url: string): Promise<number> {
+  const service = await openCoordinator(url, 1);
+  for (;;) {
+    const { snapshot } = service.host.status();
+    if (snapshot !== undefined) {
+      await service.close();
+      return snapshot.pauseMs;
+    }
+    await pause(10);
+  }
 }
 
 note("stream", INTAKE);

@@ -5,10 +5,14 @@ import { openService, type RunningService } from "@harmovela/host";
 import pino from "pino";
 import { pause } from "./load.ts";
 
-export async function openCoordinator(url: string): Promise<RunningService> {
+export async function openCoordinator(
+  url: string,
+  snapshotEntries?: number,
+): Promise<RunningService> {
   const service = await openService(createCoordinator(), {
     servers: url,
     version: "0.1.0",
+    ...(snapshotEntries === undefined ? {} : { snapshotEntries }),
     logger: pino({ level: "silent" }),
   });
   await service.host.untilLeading();

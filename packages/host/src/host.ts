@@ -23,6 +23,7 @@ import type { HostOptions } from "./options.ts";
 import { Releases } from "./releases.ts";
 import { assertSameStream } from "./same-streams.ts";
 import { threadPacking } from "./snapshot/format.ts";
+import type { KeptSnapshot } from "./snapshot/keeper.ts";
 import { SnapshotStore } from "./snapshot/store.ts";
 import { Term } from "./term.ts";
 
@@ -52,7 +53,7 @@ export interface HostStatus {
   seen: Partial<Record<Domain, number>>;
   foreign: number;
   /** The newest snapshot that this leadership has stored. */
-  snapshot?: { position: number; bytes: number };
+  snapshot?: KeptSnapshot;
   counters: Record<string, number>;
   alarms: { alarm: string; count: number }[];
   /** Why it stopped by itself. */
@@ -210,9 +211,7 @@ class RunningHost<State> implements Host {
       foreign: this.#fold.foreign,
       counters: this.#counters.all(),
       alarms: this.#alarms.all(),
-      ...(term?.snapshot === undefined
-        ? {}
-        : { snapshot: { position: term.snapshot.title.position, bytes: term.snapshot.bytes } }),
+      ...(term?.snapshot === undefined ? {} : { snapshot: term.snapshot }),
       ...(this.#failure === undefined ? {} : { failure: this.#failure }),
     };
   }

@@ -37,6 +37,8 @@ export interface ServiceConfig {
   leaseTtlMs?: number;
   /** Default 30 days: how long logs keep their entries at least, milliseconds. */
   retentionMs?: number;
+  /** Default 50,000: entries after which another snapshot is taken. */
+  snapshotEntries?: number;
   /** Keep trying until a server is there. Default false. */
   waitOnFirstConnect?: boolean;
   /** Keys for handoff tokens; without them every token is opaque and none is issued. */
@@ -85,6 +87,9 @@ export async function openService<State>(
         logger: config.logger.child({ domain: definition.domain, instance }),
         ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
         replicas: config.replicas ?? 1,
+        ...(config.snapshotEntries === undefined
+          ? {}
+          : { snapshotEntries: config.snapshotEntries }),
         retentionMs: config.retentionMs ?? LOG_RETENTION_MS,
         leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
         replyPrefix: isAuthenticated

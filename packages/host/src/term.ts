@@ -36,8 +36,8 @@ import { RefusalRate } from "./refusal-rate.ts";
 import type { Releases } from "./releases.ts";
 import { Requests } from "./requests.ts";
 import { assertSameStream } from "./same-streams.ts";
-import { SnapshotKeeper } from "./snapshot/keeper.ts";
-import type { SnapshotStore, StoredSnapshot } from "./snapshot/store.ts";
+import { type KeptSnapshot, SnapshotKeeper } from "./snapshot/keeper.ts";
+import type { SnapshotStore } from "./snapshot/store.ts";
 import { validate } from "./validate.ts";
 
 const STEPS_PER_TURN = 64;
@@ -97,6 +97,7 @@ export class Term<State> {
   /** Settled when the recovery under way is over. */
   #recovered: Promise<void> = Promise.resolve();
   #isTurning = false;
+  #isFrozen = false;
   #isScheduled = false;
   #cancelWait: () => void = () => {};
   #onFirstAck: (() => void) | undefined;
@@ -204,7 +205,7 @@ export class Term<State> {
   }
 
   /** The newest snapshot that this leadership has stored. */
-  get snapshot(): StoredSnapshot | undefined {
+  get snapshot(): KeptSnapshot | undefined {
     return this.#snapshots?.latest;
   }
 
@@ -315,7 +316,8 @@ export class Term<State> {
     await this.#judgeBatch();
     if (this.#state !== "open") return;
     if (this.#writer.room >= 4) this.#keeper.keep(this.#judged);
-    this.#snapshots?.keep();
+    await this.#takeSnapshot();
+    if (this.#state !== "open") return;
     await this.#noticeDisplacement();
   }
 
@@ -474,7 +476,7 @@ export class Term<State> {
     if (issueToken === undefined || tokens === undefined) {
       throw new HarmovelaError("invalid_query", "no tokens are issued here");
     }
-    if (this.#state !== "open" || this.#writer.room < 4) {
+    if (this.#state !== "open" || this.#isFrozen || this.#writer.room < 4) {
       throw new HarmovelaError("internal_error", "no tokens now", { category: "dependency" });
     }
     const { tenant, source: asker, params } = request;
@@ -576,6 +578,16 @@ export class Term<State> {
     }
     if (this.#writer.isIdle) await this.#lastSnapshot(drainMs);
     this.#finish({ reason: "closed", isFoldIntact: this.#writer.isIdle });
+  }
+
+  /** Nothing is folded while it is written down: not by a turn, which waits, nor by whoever asks for a token. */
+  async #takeSnapshot(): Promise<void> {
+    this.#isFrozen = true;
+    try {
+      await this.#snapshots?.keep();
+    } finally {
+      this.#isFrozen = false;
+    }
   }
 
   async #lastSnapshot(withinMs: number): Promise<void> {

@@ -14,6 +14,9 @@ const FORMAT = 1;
 /** Unpacked; a snapshot that would be larger is not used (a Buffer's own limit is 4 GiB on Node 20). */
 const BYTES_MAX = 2 ** 31;
 
+/** Some milliseconds of work: a line holds a thousand values. */
+const LINES_PER_PIECE = 64;
+
 /** How snapshots are made small. */
 export interface Packing {
   pack(text: Buffer): Promise<Uint8Array>;
@@ -55,20 +58,26 @@ export interface Cut {
   text: Buffer;
 }
 
-/** Writes down what a fold knows at this very moment. Takes time in proportion to the state. */
-export function cut<State>(
+/**
+ * Writes down what a fold knows, which must not change until it is done. Takes time in proportion to the
+ * state: `breathe` is awaited between pieces, so that the process goes on with everything else; when it
+ * answers false there is no cut.
+ */
+export async function cut<State>(
   domain: Domain,
   fold: Fold<State>,
   { version, classes }: SnapshotSpec<State>,
-): Cut {
+  breathe: () => Promise<boolean>,
+): Promise<Cut | undefined> {
   const { position, at, seen } = fold;
   const title: SnapshotTitle = { domain, position, at, seen, format: FORMAT, version };
   const parts: Buffer[] = [];
   let lines = [JSON.stringify(title)];
   for (const line of encodeGraph(fold.record, classes)) {
-    if (lines.push(line) < 4_096) continue;
+    if (lines.push(line) < LINES_PER_PIECE) continue;
     parts.push(Buffer.from(`${lines.join("\n")}\n`));
     lines = [];
+    if (!(await breathe())) return undefined;
   }
   parts.push(Buffer.from(lines.join("\n")));
   return { title, text: Buffer.concat(parts) };

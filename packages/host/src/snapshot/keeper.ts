@@ -1,10 +1,10 @@
 /**
  * When a leader takes snapshots, and what it trims (architecture, section 6).
  *
- * K1 A snapshot is written down in one go between two entries, and stored when all that is in it is
- *    stored in the log.
+ * K1 A snapshot is written down between two entries, and stored when all that is in it is stored in the log.
  * K2 One at a time; one that fails costs nothing but itself.
- * K3 Writing down stops the service for a moment: it may take a fiftieth of the time at most.
+ * K3 While it is written down nothing is judged (leases are renewed, acknowledgements and reads go on): it
+ *    may take a fiftieth of the time at most.
  */
 import { type Bus, type Clock, logStream } from "@harmovela/bus";
 import type { Instant, SnapshotSpec } from "@harmovela/envelope";
@@ -16,7 +16,7 @@ import type { Fold } from "../fold.ts";
 import type { HostOptions } from "../options.ts";
 import type { Releases } from "../releases.ts";
 import { type Cut, cut } from "./format.ts";
-import type { SnapshotStore, StoredSnapshot } from "./store.ts";
+import type { SnapshotStore } from "./store.ts";
 
 /** So many entries are folded again within seconds. */
 const ENTRIES = 50_000;
@@ -26,6 +26,14 @@ const EVERY_MS = 3_600_000;
 const PAUSE_SHARE = 50;
 /** After one that failed. */
 const RETRY_MS = 60_000;
+
+/** What a leader says of its newest snapshot. */
+export interface KeptSnapshot {
+  position: number;
+  bytes: number;
+  /** How long the service stood still while it was written down. */
+  pauseMs: number;
+}
 
 export interface SnapshotKeeperContext<State> {
   options: HostOptions<State>;
@@ -47,7 +55,7 @@ export class SnapshotKeeper<State> {
   #takenAt: number;
   #notBefore = 0;
   #underWay: Promise<void> | undefined;
-  #latest: StoredSnapshot | undefined;
+  #latest: KeptSnapshot | undefined;
   #isClosed = false;
 
   constructor(context: SnapshotKeeperContext<State>) {
@@ -59,49 +67,57 @@ export class SnapshotKeeper<State> {
   }
 
   /** The newest one of this leadership that counts. */
-  get latest(): StoredSnapshot | undefined {
+  get latest(): KeptSnapshot | undefined {
     return this.#latest;
   }
 
-  /** Takes one when it is time. Called now and then, between entries. */
-  keep(): void {
+  /** Takes one when it is time. Called now and then, between entries; until it resolves nothing may be folded. */
+  async keep(): Promise<void> {
     const now = this.#clock.monotonic();
     const entries = this.#context.fold.position - this.#position;
     const { snapshotEntries = ENTRIES } = this.#context.options;
     const isDue = entries >= snapshotEntries || (entries > 0 && now - this.#takenAt >= EVERY_MS);
-    if (isDue && now >= this.#notBefore && this.#underWay === undefined) this.#take();
+    if (isDue && now >= this.#notBefore && this.#underWay === undefined) await this.#take();
   }
 
   /** At a clean stop: a last one, so that the next start is quick. Bounded by whoever awaits it. */
   async close(): Promise<void> {
     await this.#underWay;
-    if (!this.#isClosed && this.#context.fold.position > this.#position) this.#take();
+    if (!this.#isClosed && this.#context.fold.position > this.#position) await this.#take();
     await this.#underWay;
   }
 
-  /** The leadership is over: nothing more is stored or trimmed. */
+  /** The leadership is over: nothing more is written, stored or trimmed. */
   abandon(): void {
     this.#isClosed = true;
   }
 
-  #take(): void {
+  async #take(): Promise<void> {
     const { options, fold, spec, alarms } = this.#context;
     const begun = this.#clock.monotonic();
-    let taken: Cut;
+    let taken: Cut | undefined;
     try {
-      taken = cut(options.domain, fold, spec);
+      taken = await cut(options.domain, fold, spec, () => this.#breathe());
     } catch (error) {
       alarms.raise(`no snapshot: ${error instanceof Error ? error.message : error}`);
       this.#notBefore = begun + EVERY_MS;
       return;
     }
+    if (taken === undefined) return;
     const now = this.#clock.monotonic();
+    const pauseMs = Math.round(now - begun);
     this.#position = fold.position;
     this.#takenAt = now;
-    this.#notBefore = now + PAUSE_SHARE * (now - begun);
-    this.#underWay = this.#store(taken, now - begun).finally(() => {
+    this.#notBefore = now + PAUSE_SHARE * pauseMs;
+    this.#underWay = this.#store(taken, pauseMs).finally(() => {
       this.#underWay = undefined;
     });
+  }
+
+  /** Lets everything else that waits have a turn. False when the leadership has ended meanwhile. */
+  async #breathe(): Promise<boolean> {
+    await new Promise<void>((resolve) => this.#clock.soon(resolve));
+    return !this.#isClosed;
   }
 
   async #store(taken: Cut, pauseMs: number): Promise<void> {
@@ -110,7 +126,7 @@ export class SnapshotKeeper<State> {
     try {
       const latest = await store.put(taken);
       if (this.#isClosed) return;
-      this.#latest = latest;
+      this.#latest = { position: latest.title.position, bytes: latest.bytes, pauseMs };
       counters.add("snapshots");
       const { position } = latest.title;
       this.#logger.info({ position, bytes: latest.bytes, pauseMs }, "snapshot stored");
