@@ -83,6 +83,14 @@ test("a request without answer is over at its time, whoever has looked", () => {
   unlooked.given(request("query", "q1"), answer("query.response", "q1"));
 });
 
+test("an answered request leaves nothing that would end a later one of its name", () => {
+  const scenario = small().given(event("environment.observed", { source: "agent:w" }));
+  scenario.given(request("query", "q1"), answer("query.response", "q1"));
+  scenario.wait(RETENTION / 2).given(request("query", "q1"));
+  tick(scenario.wait(RETENTION / 2 + 1));
+  scenario.given(answer("query.response", "q1"));
+});
+
 test("a tool call is over when nobody has said a word about it for the retention", () => {
   const scenario = small().given(call("requested", "agent:a"), call("started", "tool:t"));
   scenario.wait(RETENTION).given(call("progress", "tool:t"));

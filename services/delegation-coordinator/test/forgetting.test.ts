@@ -13,8 +13,10 @@ import {
   tree,
   why,
 } from "../src/index.ts";
+import type { Task } from "../src/state.ts";
 import { claims, del, parented, signed } from "./delegation-support.ts";
 import { event } from "./family-support.ts";
+import { reachable } from "./reachable.ts";
 import { ev, running, stateOf, type World, world } from "./support.ts";
 
 const RETENTION = 1000;
@@ -67,6 +69,23 @@ test("a live task is never forgotten, nor are its ancestors and its plan", () =>
   assert.deepEqual([stateOf(scenario, "p"), stateOf(scenario, "c")], ["started", "started"]);
   scenario.wait(50 * RETENTION).settle();
   assert.deepEqual([stateOf(scenario, "p"), stateOf(scenario, "c")], ["cancelled", "cancelled"]);
+});
+
+test("a long grace holds on to nothing that has ended", () => {
+  const scenario = world({ retentionMs: RETENTION }).given(
+    ...running("p"),
+    ev("submitted", "c", { parent: "p", target: "agent:b" }),
+    ...running("g", { parent: "c" }),
+    ev("cancel.requested", "p", { payload: { grace_period_ms: 100 * RETENTION } }),
+    // Nobody runs c: now it waits for the service, and its target is quicker.
+    ev("completed", "g"),
+    ev("failed", "c", { by: "agent:b" }),
+  );
+  const plan = scenario.state.tenants.get(scenario.tenant)?.tasks.get("p")?.plan;
+  assert.ok(plan);
+  tick(scenario.wait(RETENTION + 1));
+  const held = [...reachable(plan)].filter((value) => (value as Partial<Task>).ended !== undefined);
+  assert.deepEqual(held, []);
 });
 
 test("a parent keeps the count of all its children; how many of them are forgotten is said", () => {

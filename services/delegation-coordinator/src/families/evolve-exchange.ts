@@ -15,7 +15,7 @@ import type { FamilySettings } from "./settings.ts";
 import { release, settle } from "./settle.ts";
 import { rememberVersion, versionKey } from "./snapshot-version.ts";
 import type { Exchange, FamilyState, TenantFamilies } from "./state.ts";
-import { isUnused, remember } from "./unused.ts";
+import { remember } from "./unused.ts";
 
 type Settings = FamilySettings & { service: string };
 
@@ -36,7 +36,7 @@ export function evolveExchange(
     return;
   }
   const live = findExchange(state, tenant.name, rules.kind, correlationOf(envelope));
-  if (live === undefined || isUnused(live.memory, settings.retentionMs, entry.at)) return;
+  if (live === undefined) return;
   if (!isDerived && envelope.source !== live.target) return;
   if (envelope.type === "command.accepted") {
     live.state = "accepted";

@@ -86,7 +86,7 @@ function evolveEvent(
       evolveExchange(state, settings, tenant, entry, isDerived);
       break;
     case "tool":
-      evolveToolCall(state, settings, tenant, entry);
+      evolveToolCall(state, tenant, entry);
       break;
     case "adaptation":
       evolveBudget(state, tenant, entry);

@@ -71,7 +71,6 @@ function maySay(call: ToolCall, word: string, source: string): boolean {
 
 export function evolveToolCall(
   state: FamilyState,
-  { retentionMs }: FamilySettings,
   tenant: TenantFamilies,
   { envelope, at }: EventEntry,
 ): void {
@@ -87,7 +86,7 @@ export function evolveToolCall(
     calls.set(id, { id, caller, tool, memory, state: "requested" });
     return;
   }
-  if (call === undefined || isUnused(call.memory, retentionMs, at)) return;
+  if (call === undefined) return;
   call.memory.usedAt = at;
   if (ENDS.has(word)) {
     calls.delete(id);
