@@ -21,6 +21,8 @@ export interface Tally {
   clockSteps: number;
   serverRestarts: number;
   foreignEntries: number;
+  /** Ids of tasks that came back after they had been forgotten. */
+  reused: number;
 }
 
 export function emptyTally(): Tally {
@@ -40,6 +42,7 @@ export function emptyTally(): Tally {
     clockSteps: 0,
     serverRestarts: 0,
     foreignEntries: 0,
+    reused: 0,
   };
 }
 

@@ -1,6 +1,10 @@
 /** One replica of the coordinator: a process that can be killed, paused, cut off, and started again. */
 import type { Appender, AppenderOptions, MemoryBus, MemoryServer } from "@harmovela/bus";
-import { createCoordinator, type TaskState } from "@harmovela/delegation-coordinator";
+import {
+  createCoordinator,
+  type TaskSettings,
+  type TaskState,
+} from "@harmovela/delegation-coordinator";
 import type { Decider } from "@harmovela/envelope";
 import { toHarmovelaError } from "@harmovela/failure";
 import { type Host, openHost } from "@harmovela/host";
@@ -18,6 +22,7 @@ export interface ReplicaParts {
   server: MemoryServer;
   clock: FakeClock;
   random: SimRandom;
+  settings: TaskSettings;
   /** A replica has just taken the lease. */
   onLease(replica: Replica): void;
   /** A replica is about to append. */
@@ -107,7 +112,7 @@ export class Replica {
         process,
         () => random.whole(0, lateMs),
       );
-    const definition = createCoordinator();
+    const definition = createCoordinator(this.#parts.settings);
     const decider: Decider<TaskState> = {
       ...definition.decider,
       initial: () => {
