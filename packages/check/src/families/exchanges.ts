@@ -73,7 +73,9 @@ export class ExchangeRules {
     const { type, source } = envelope;
     const correlation = correlationOf(envelope) ?? "";
     const key = keyOf(tenant, correlation);
-    const exchange = notOld(live.get(key), frame.at - settings.retentionMs);
+    const known = live.get(key);
+    // What the service owes at the last moment it may write a little later.
+    const exchange = owedBy === undefined ? notOld(known, frame.at - settings.retentionMs) : known;
     if (exchange === undefined) {
       if (!isLenient) sink.add("exchange-unknown", `${type} answers no live ${correlation}`);
       return;
