@@ -22,6 +22,8 @@ export interface Tally {
   serverRestarts: number;
   foreignEntries: number;
   snapshotStarts: number;
+  /** Ids of tasks that came back after they had been forgotten. */
+  reused: number;
 }
 
 export function emptyTally(): Tally {
@@ -42,6 +44,7 @@ export function emptyTally(): Tally {
     serverRestarts: 0,
     foreignEntries: 0,
     snapshotStarts: 0,
+    reused: 0,
   };
 }
 

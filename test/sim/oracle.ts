@@ -6,10 +6,10 @@ import { intakeStream, logStream, type StoredMessage } from "@harmovela/bus";
 import { type Checker, createChecker, formatRecord, recordOf } from "@harmovela/check";
 import {
   createTaskDecider,
-  DEFAULT_TASK_SETTINGS,
+  type TaskSettings,
   type TaskState,
 } from "@harmovela/delegation-coordinator";
-import type { Envelope, Instant, LogEntry, Owed } from "@harmovela/envelope";
+import type { Decider, Envelope, Instant, LogEntry, Owed } from "@harmovela/envelope";
 import { Fold } from "@harmovela/host";
 import { IntakeBook } from "./intake-book.ts";
 
@@ -26,11 +26,9 @@ export interface Shown {
 
 const decoder = new TextDecoder();
 
-export const decider = createTaskDecider(DEFAULT_TASK_SETTINGS);
-
 export class Oracle {
   readonly checker: Checker = createChecker({ domain: "tasks", stream: STREAM, settled: true });
-  readonly fold = new Fold<TaskState>(decider);
+  readonly fold: Fold<TaskState>;
   readonly intake = new IntakeBook();
   /** What a plain observer must have seen under `ev`, in order. */
   readonly shown: Shown[] = [];
@@ -40,8 +38,17 @@ export class Oracle {
   readonly messages: StoredMessage[] = [];
   readonly #events = new Map<string, Envelope[]>();
   readonly #entries = new Map<number, LogEntry>();
+  readonly #submitted = new Set<string>();
+  readonly decider: Decider<TaskState>;
   /** Who wrote the newest `epoch`. */
   leader = "";
+  /** Ids of tasks that came back after they had been forgotten. */
+  reused = 0;
+
+  constructor(settings: TaskSettings) {
+    this.decider = createTaskDecider(settings);
+    this.fold = new Fold<TaskState>(this.decider);
+  }
 
   push(message: StoredMessage): void {
     const record = recordOf(message);
@@ -65,7 +72,7 @@ export class Oracle {
 
   /** What the service owes next at an instant. */
   owed(now: Instant): Owed | undefined {
-    return decider.owed(this.fold.state, now, { requests: new Set() });
+    return this.decider.owed(this.fold.state, now, { requests: new Set() });
   }
 
   #nextDue(now: Instant): Instant | undefined {
@@ -79,6 +86,12 @@ export class Oracle {
     this.#entries.set(entry.seq, entry);
     if (entry.kind === "epoch") this.leader = String(entry.body.instance);
     if (entry.kind !== "event") return;
+    const { type, task_id: task } = entry.envelope;
+    if (type === "task.submitted" && task !== undefined) {
+      const name = keyOf(entry.tenant, task);
+      if (this.#submitted.has(name)) this.reused += 1;
+      this.#submitted.add(name);
+    }
     const key = keyOf(entry.tenant, entry.envelope.id);
     const known = this.#events.get(key);
     if (known === undefined) this.#events.set(key, [entry.envelope]);

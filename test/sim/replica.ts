@@ -1,6 +1,10 @@
 /** One replica of the coordinator: a process that can be killed, paused, cut off, and started again. */
 import type { Appender, AppenderOptions, MemoryBus, MemoryServer } from "@harmovela/bus";
-import { createCoordinator, type TaskState } from "@harmovela/delegation-coordinator";
+import {
+  createCoordinator,
+  type TaskSettings,
+  type TaskState,
+} from "@harmovela/delegation-coordinator";
 import type { Decider } from "@harmovela/envelope";
 import { toHarmovelaError } from "@harmovela/failure";
 import { type Host, instantPacking, openHost } from "@harmovela/host";
@@ -19,6 +23,7 @@ export interface ReplicaParts {
   server: MemoryServer;
   clock: FakeClock;
   random: SimRandom;
+  settings: TaskSettings;
   /** A replica has just taken the lease. */
   onLease(replica: Replica): void;
   /** A replica is about to append. */
@@ -110,7 +115,7 @@ export class Replica {
         process,
         () => random.whole(0, lateMs),
       );
-    const definition = createCoordinator();
+    const definition = createCoordinator(this.#parts.settings);
     const { snapshots } = definition.decider;
     if (snapshots === undefined) throw new Error("the coordinator takes no snapshots");
     const decider: Decider<TaskState> = {

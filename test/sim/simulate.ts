@@ -3,6 +3,7 @@
  * for a while, then none; at rest everything that was promised must be true (architecture, section 8).
  */
 import { type Bus, MemoryServer, rpcSubject } from "@harmovela/bus";
+import { DEFAULT_TASK_SETTINGS } from "@harmovela/delegation-coordinator";
 import type { Envelope } from "@harmovela/envelope";
 import { FakeClock, SimRandom } from "@harmovela/testkit";
 import { Chaos, emptyTally, type Tally } from "./chaos.ts";
@@ -20,6 +21,9 @@ const T0 = Date.UTC(2026, 10, 30, 10);
 const REST_MS_MAX = 600_000;
 /** The first epoch may be an append of unknown fate: it is asked after for a while. */
 const FIRST_LEADER_MS_MAX = 30_000;
+/** In every so many lives what is over is forgotten within the life, and ids come back. */
+const FORGETFUL_EVERY = 5;
+const FORGETFUL_MS = 150;
 const READ_CHANCE = 0.2;
 const READ_MS = 8_000;
 const LOOK_EVERY_MS = 250;
@@ -42,7 +46,7 @@ export async function simulate(seed: number): Promise<Life> {
 class World {
   readonly #clock = new FakeClock();
   readonly #server: MemoryServer;
-  readonly #oracle = new Oracle();
+  readonly #oracle: Oracle;
   readonly #view = new View();
   readonly #tally = emptyTally();
   readonly #replicas: Replica[] = [];
@@ -52,6 +56,7 @@ class World {
   readonly #chaos: Chaos;
   readonly #script: SimRandom;
   readonly #size: number;
+  readonly #isForgetful: boolean;
   #brokerStepMs = 0;
   #brokerStepMsMax = 0;
   #failure: unknown;
@@ -59,6 +64,10 @@ class World {
 
   constructor(seed: number) {
     const random = (stream: number): SimRandom => new SimRandom(seed, stream);
+    this.#isForgetful = seed % FORGETFUL_EVERY === 2;
+    const retention = this.#isForgetful ? { retentionMs: FORGETFUL_MS } : {};
+    const settings = { ...DEFAULT_TASK_SETTINGS, ...retention };
+    this.#oracle = new Oracle(settings);
     this.#script = random(1);
     this.#size = this.#script.pick([30, 60, 100, 160]);
     this.#server = new MemoryServer({
@@ -74,6 +83,7 @@ class World {
           server: this.#server,
           clock: this.#clock,
           random: ofReplicas,
+          settings,
           onLease: (replica) => this.#chaos.onLease(replica),
           onAppend: (replica, subject) => {
             this.#readLog();
@@ -96,7 +106,7 @@ class World {
       view: this.#view,
       onVerdict: (sent, verdict) => this.#onVerdict(sent, verdict),
     });
-    this.#traffic = new Traffic(random(3), this.#view);
+    this.#traffic = new Traffic(random(3), this.#view, { reuses: this.#isForgetful });
     this.#chaos = new Chaos({
       random: random(4),
       clock: this.#clock,
@@ -132,6 +142,7 @@ class World {
     });
     await assertSnapshots(this.#oracle, this.#script);
     const { lines } = this.#oracle;
+    this.#tally.reused += this.#oracle.reused;
     const messages = this.#crowd.sent.length;
     return { lines, tally: this.#tally, messages, turns: this.#turns };
   }
@@ -203,7 +214,8 @@ class World {
     const { cursor } = verdict.payload as { cursor?: string };
     const { task_id: id, source, type } = envelope;
     if (cursor === undefined || id === undefined || source === undefined) return;
-    if (type !== "task.submitted") return;
+    // What has ended may be forgotten before the question arrives.
+    if (type !== "task.submitted" || this.#isForgetful) return;
     const subject = rpcSubject({ tenant, source, domain: "tasks", verb: "task" });
     const question = new TextEncoder().encode(JSON.stringify({ task_id: id, cursor }));
     this.#agents.request(subject, {}, question, READ_MS).then(

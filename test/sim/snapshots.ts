@@ -4,11 +4,14 @@ import type { StoredMessage } from "@harmovela/bus";
 import type { TaskState } from "@harmovela/delegation-coordinator";
 import { cut, Fold, instantPacking, readSnapshot } from "@harmovela/host";
 import type { SimRandom } from "@harmovela/testkit";
-import { decider, type Oracle } from "./oracle.ts";
+import type { Oracle } from "./oracle.ts";
 
 const CUTS = 3;
 
-export async function assertSnapshots({ messages }: Oracle, random: SimRandom): Promise<void> {
+export async function assertSnapshots(
+  { decider, messages }: Oracle,
+  random: SimRandom,
+): Promise<void> {
   const { snapshots } = decider;
   assert.ok(snapshots);
   const written = async (fold: Fold<TaskState>): Promise<Buffer> => {

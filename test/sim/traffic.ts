@@ -57,10 +57,13 @@ export class Traffic {
   readonly #weights: Record<keyof typeof WEIGHTS, number>;
   readonly #tenants: readonly string[];
   readonly #said: Draft[] = [];
+  /** Ids of ended tasks are used again. */
+  readonly #reuses: boolean;
   #ids = 0;
 
-  constructor(random: SimRandom, view: View) {
+  constructor(random: SimRandom, view: View, { reuses }: { reuses: boolean }) {
     this.#random = random;
+    this.#reuses = reuses;
     this.#view = view;
     this.#tenants = TENANTS.slice(0, random.whole(1, TENANTS.length));
     this.#weights = { ...WEIGHTS };
@@ -162,7 +165,8 @@ export class Traffic {
   #submit(tenant: string, parent: string | undefined, named?: string): Draft {
     const random = this.#random;
     const isNamed = named !== undefined || random.chance(0.9);
-    const id = named ?? (random.chance(0.02) ? "__proto__" : `task_${this.#ids}`);
+    const fresh = random.chance(0.02) ? "__proto__" : `task_${this.#ids}`;
+    const id = named ?? this.#usedBefore(tenant) ?? fresh;
     const payload: JsonObject = isNamed ? { task_id: id, state: "submitted" } : {};
     if (random.chance(0.25)) payload.timeout_ms = random.pick(TIMEOUTS) ?? 0;
     const draft = this.#draft(tenant, "task.submitted", this.#agent(), payload);
@@ -170,6 +174,13 @@ export class Traffic {
     if (parent !== undefined) draft.envelope.parent_task_id = parent;
     if (random.chance(0.4)) draft.envelope.target = this.#agent();
     return draft;
+  }
+
+  #usedBefore(tenant: string): string | undefined {
+    if (!this.#reuses || this.#random.chance(0.5)) return undefined;
+    const ended = this.#view.ended.filter((task) => task.tenant === tenant);
+    // The older ones are more likely to be forgotten already.
+    return this.#random.pick(ended.slice(0, Math.ceil(ended.length / 3)))?.id;
   }
 
   /** A root and a random tree below it, said in one breath; some of it at work. */

@@ -26,6 +26,10 @@ export class View {
     return [...this.#tasks.values()];
   }
 
+  get ended(): SeenTask[] {
+    return this.known.filter(({ state }) => ENDS.has(state));
+  }
+
   see(tenant: string, envelope: Envelope): void {
     const { type, task_id: id, source } = envelope;
     if (!type.startsWith("task.") || id === undefined) return;

@@ -55,7 +55,7 @@ const MAX_FINDINGS = 1_000;
 
 /**
  * Verifies every rule of `RULES` on every prefix of one log, entry by entry, from what is stored
- * alone. Memory grows with the number of tasks and, up to a bound, with recent ids.
+ * alone. Memory grows with what lives or ended within the retention and, up to a bound, with recent ids.
  */
 export function createChecker(options: CheckOptions): Checker {
   return new LogChecker(options);

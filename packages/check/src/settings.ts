@@ -14,7 +14,7 @@ export interface Settings {
   defaultProfiles: readonly string[];
   /** Window of a command or query that names none, ms (spec 5.9). */
   negotiationWindowMs: number;
-  /** How long ended sessions and unanswered requests are remembered, ms. */
+  /** How long what is over, or what nobody uses, is remembered, ms. */
   retentionMs: number;
 }
 

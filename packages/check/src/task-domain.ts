@@ -64,6 +64,7 @@ export class TaskDomain {
   }
 
   onEvent(event: TaskEvent): void {
+    this.#forget(event.frame.at);
     if (event.owedBy === undefined) this.#judge(event);
     else this.#checkOwed(event);
     const profiles = this.#sessions.profiles(event);
@@ -78,11 +79,13 @@ export class TaskDomain {
 
   /** An envelope of the intake is judged, and paid for, when its plan begins. */
   onBegun(event: TaskEvent, plan: OpenPlan): void {
+    this.#forget(event.frame.at);
     if (event.owedBy === undefined) this.#judge(event);
     this.#tasks.onBegun(event, plan);
   }
 
   onTokenIssued(tenant: string, frame: Frame, body: Record<string, unknown>): void {
+    this.#forget(frame.at);
     this.#delegations.onTokenIssued(tenant, frame, body);
   }
 
@@ -92,6 +95,17 @@ export class TaskDomain {
 
   overdue(now: number): GentlePlan[] {
     return this.#tasks.overdue(now);
+  }
+
+  /** What was over longer ago than the retention is forgotten, and its ids may be used again. */
+  #forget(at: number): void {
+    const { forest, settings } = this.#context;
+    const before = at - settings.retentionMs;
+    for (const { tenant, task } of forest.forget(before)) {
+      this.#delegations.forgetTask(tenant, task.id);
+    }
+    this.#delegations.forget(before);
+    this.#sessions.forget(before);
   }
 
   #judge(event: TaskEvent): void {

@@ -6,6 +6,7 @@ import { badDelegatedTasks } from "./bad-delegated-tasks.ts";
 import { badDelegations } from "./bad-delegations.ts";
 import { badEvents } from "./bad-events.ts";
 import { badExchanges } from "./bad-exchanges.ts";
+import { badForgetting } from "./bad-forgetting.ts";
 import { badFrames } from "./bad-frames.ts";
 import { badPlans } from "./bad-plans.ts";
 import { badSessions } from "./bad-sessions.ts";
@@ -23,6 +24,7 @@ const badLogs = [
   ...badTokens,
   ...badSessions,
   ...badExchanges,
+  ...badForgetting,
 ];
 
 describe("a bad log is named", () => {

@@ -14,6 +14,7 @@ export {
 } from "./check.ts";
 export { addDuration, isDuration } from "./duration.ts";
 export type { Delivery, Envelope, EvidenceLink } from "./envelope.ts";
+export { Fifo } from "./fifo.ts";
 export { deriveId, isDerivedId, newEventId, newId } from "./ids.ts";
 export { formatInstant, isInstant, parseInstant } from "./instant.ts";
 export { canonicalJson, sameJson } from "./json.ts";

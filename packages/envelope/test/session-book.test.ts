@@ -90,6 +90,22 @@ test("B1 nothing moves a terminal session until it is forgotten", () => {
   assert.deepEqual(describeSessions(book), {});
 });
 
+test("B1 however many sessions are forgotten, one entry forgets so many and the next go on", () => {
+  const book = createSessionBook({ retentionMs: 10 });
+  const of = (name: string, id: string) =>
+    event(`session.${name}`, { session_id: id, payload: { session_id: id } });
+  for (let i = 0; i < 200; i += 1) evolveSession(book, entry(of("closed", `s${i}`)));
+  evolveSession(book, entry(of("opened", "live")));
+  const left: number[] = [];
+  for (let i = 0; i < 5; i += 1) {
+    evolveSession(book, entry(event("environment.observed"), false, 2000));
+    left.push(book.tenants.get("acme")?.size ?? 0);
+  }
+  assert.deepEqual(left, [137, 73, 9, 1, 1]);
+  assert.equal(sessionState(book, "acme", "live"), "opened");
+  assert.equal(book.ended.size, 0);
+});
+
 test("an entry whose payload nobody checked moves what it can and breaks nothing", () => {
   const payloads: Envelope["payload"][] = [null, 7, "s", [], {}, { session_id: 7 }];
   for (const payload of payloads) {

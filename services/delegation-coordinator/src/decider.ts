@@ -1,4 +1,4 @@
-import type { Decider } from "@harmovela/envelope";
+import { type Decider, Fifo } from "@harmovela/envelope";
 import { decide } from "./decide.ts";
 import { refuseQueryToken } from "./delegation/query.ts";
 import { evolve } from "./evolve.ts";
@@ -38,7 +38,7 @@ export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
       sooner(owedByFamily(state.families, service, now, heartbeats), owed(state, settings, now)),
     snapshots: {
       version: SNAPSHOT_VERSION,
-      classes: { Heap, Ring },
+      classes: { Heap, Ring, Fifo },
       adopt: (state) => {
         state.families.sessions.retentionMs = settings.retentionMs;
       },

@@ -27,11 +27,14 @@ function describeTask(task: Task): JsonObject {
     namesTenant: task.namesTenant,
     isSubmitted: task.isSubmitted,
     deadline: task.deadline?.due ?? null,
+    isGivenUp: task.deadline?.isGivenUp ?? false,
     submittedSeq: task.submittedSeq,
     lastSeq: task.lastSeq,
     lastAt: task.lastAt,
     cancelRequested: task.cancelRequested ?? null,
     endPromised: task.endPromised,
+    childCount: task.childCount,
+    forgottenCount: task.forgottenCount,
     children: idsOf(task.firstChild, "nextSibling"),
     live: idsOf(task.firstLive, "nextLive"),
     ended: task.ended ? (JSON.parse(JSON.stringify(task.ended)) as JsonObject) : null,
@@ -52,6 +55,15 @@ function describePlan(plan: PlanState): JsonObject {
   };
 }
 
+/** What is remembered for a while, oldest first. */
+function overOf({ over }: TaskState): JsonValue {
+  return over.items.slice(over.head).flatMap((item) => {
+    if (item === undefined) return [];
+    const id = item.kind === "task" ? item.task.id : item.delegation.taskId;
+    return [[item.kind, item.tenant.name, id, item.at]];
+  });
+}
+
 /** Everything that matters of the state; not the order in which due work would be served. */
 export function describeState(state: TaskState): JsonValue {
   const tenants = byKey(state.tenants).map((tenant) => ({
@@ -62,7 +74,7 @@ export function describeState(state: TaskState): JsonValue {
   }));
   return {
     tenants,
-    settled: [...state.settled].sort(),
+    over: overOf(state),
     families: describeFamilies(state.families),
   };
 }

@@ -9,17 +9,23 @@ import type {
   EventEntry,
   ObligationFailedEntry,
 } from "@harmovela/envelope";
+import { expiredIdOf } from "./delegation/deadline.ts";
 import { evolveDelegation, evolveIssue } from "./delegation/evolve.ts";
+import { disarm } from "./delegation/offer.ts";
+import { timedOutIdOf } from "./derived.ts";
+import { forget } from "./forgetting.ts";
 import { harden, openGentlePlan, openHardPlan, removePlan } from "./plans.ts";
 import { closedBy, hardPlanOver } from "./rules/closing.ts";
 import { payloadObject, taskIdOf } from "./rules/identity.ts";
 import { isAllowed, isTerminal, stateAfter, type TaskStateName } from "./rules/transitions.ts";
 import { HISTORY_LENGTH_MAX, type TaskSettings } from "./settings.ts";
-import { findTask, type PlanState, settledKey, type Task, type TaskState } from "./state.ts";
+import { findTask, type PlanState, type Task, type TaskState, type Timer } from "./state.ts";
 import { addTask, endTask, nameIn } from "./tasks.ts";
+import { dropTimer } from "./timers.ts";
 import { nextInPreorder } from "./tree.ts";
 
 export function evolve(state: TaskState, settings: TaskSettings, entry: DomainEntry): void {
+  forget(state, settings.retentionMs, entry.at);
   switch (entry.kind) {
     case "event":
       evolveEvent(state, settings, entry);
@@ -45,10 +51,10 @@ function evolveEvent(state: TaskState, settings: TaskSettings, entry: EventEntry
   const { envelope } = entry;
   if (isAnswer(settings, entry)) return;
   if (envelope.type === "task.submitted") {
-    const made = findTask(state, entry.tenant, taskIdOf(envelope) ?? "");
+    const known = findTask(state, entry.tenant, taskIdOf(envelope) ?? "");
     const problem = addTask(state, entry);
     if (problem) misfit(entry, problem);
-    if (made) remember(made, entry.seq);
+    if (known && !known.ended) remember(known, entry.seq);
     return;
   }
 
@@ -158,13 +164,24 @@ function evolveBegun(state: TaskState, entry: BegunEntry): void {
   remember(root, seq);
 }
 
-/** A plan that cannot go on is given up: its subtree opens again and others may end it. */
+/** What cannot be written is given up: a plan's subtree opens again, a timer never fires. */
 function evolveFailed(state: TaskState, entry: ObligationFailedEntry): void {
   const plans = state.tenants.get(entry.tenant)?.plans;
   const ids = "owed" in entry.cause ? [entry.id, entry.cause.owed] : [entry.id];
   for (const id of ids) {
-    state.settled.add(settledKey(entry.tenant, id));
     const plan = plans?.get(id);
     if (plan) removePlan(state, plan);
+  }
+  // What was owed was due. Ids are derived from the tenant too.
+  for (const timer of state.timers.dueBy(entry.at)) giveUp(state, timer, ids);
+}
+
+function giveUp(state: TaskState, timer: Timer, ids: readonly string[]): void {
+  if (timer.kind === "delegation") {
+    const { delegation, due } = timer;
+    if (ids.includes(expiredIdOf(delegation, due))) disarm(state, delegation);
+  } else if (timer.kind === "deadline" && ids.includes(timedOutIdOf(timer))) {
+    timer.isGivenUp = true;
+    dropTimer(state, timer);
   }
 }

@@ -26,6 +26,19 @@ export class Heap<T extends HeapItem> {
     return this.items[0];
   }
 
+  /** Everything due by an instant, in no order; costs what it finds. */
+  dueBy(due: number): T[] {
+    const found: T[] = [];
+    const places = [0];
+    for (let place = places.pop(); place !== undefined; place = places.pop()) {
+      const item = this.items[place];
+      if (item === undefined || item.due > due) continue;
+      found.push(item);
+      places.push(2 * place + 1, 2 * place + 2);
+    }
+    return found;
+  }
+
   add(item: T): void {
     if (item.index >= 0) return;
     this.items.push(item);

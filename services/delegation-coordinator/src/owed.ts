@@ -3,20 +3,15 @@
  * answer stays the same, and `evolve` brings it back when it can act again.
  */
 import type { Instant, Owed } from "@harmovela/envelope";
-import { derivedExpired, expiredIdOf } from "./delegation/deadline.ts";
+import { derivedExpired } from "./delegation/deadline.ts";
 import type { DelegationTimer } from "./delegation/state.ts";
 import { derivedTimedOut, timedOutIdOf } from "./derived.ts";
+import { sleepUnder, waitFor } from "./plans.ts";
 import { closedBy, hardPlanOver } from "./rules/closing.ts";
 import type { TaskSettings } from "./settings.ts";
-import {
-  type DeadlineTimer,
-  type GraceTimer,
-  type PlanState,
-  settledKey,
-  type TaskState,
-  type Timer,
-} from "./state.ts";
+import type { DeadlineTimer, GraceTimer, PlanState, TaskState, Timer } from "./state.ts";
 import { gentleStep, hardStep } from "./steps.ts";
+import { suspendTimer } from "./timers.ts";
 
 export function owed(state: TaskState, settings: TaskSettings, now: Instant): Owed | undefined {
   for (let timer = state.timers.peek(); timer && timer.due <= now; timer = state.timers.peek()) {
@@ -50,15 +45,12 @@ function offerOwed(
 ): Owed | undefined {
   const { delegation, due } = timer;
   const over = delegation.task && closedBy(delegation.task);
-  const id = expiredIdOf(delegation, due);
-  const isSettled = state.settled.has(settledKey(delegation.tenant, id));
-  if (over || isSettled) {
-    state.timers.remove(timer);
-    if (!isSettled) over?.suspended.push(timer);
+  if (over) {
+    suspendTimer(state, timer, over);
     return undefined;
   }
   const event = derivedExpired(settings.service, delegation, due);
-  return { event, tenant: delegation.tenant, cause: id, urgency: "timer", due };
+  return { event, tenant: delegation.tenant, cause: event.id, urgency: "timer", due };
 }
 
 /** A task that is due ends now, or begins to end when it has live descendants. */
@@ -70,16 +62,11 @@ function deadlineOwed(
   const { task, due } = timer;
   const over = hardPlanOver(task);
   if (over) {
-    state.timers.remove(timer);
-    over.suspended.push(timer);
+    suspendTimer(state, timer, over);
     return undefined;
   }
   const id = timedOutIdOf(timer);
   const tenant = task.tenant.name;
-  if (state.settled.has(settledKey(tenant, id))) {
-    state.timers.remove(timer);
-    return undefined;
-  }
   const event = derivedTimedOut(settings, timer, id);
   const common = { tenant, cause: id, urgency: "timer", due } as const;
   if (task.liveCount === 0) return { event, ...common };
@@ -92,8 +79,7 @@ function graceOwed(state: TaskState, settings: TaskSettings, timer: GraceTimer):
   const { plan, due } = timer;
   const over = hardPlanOver(plan.root.parent);
   if (over) {
-    state.timers.remove(timer);
-    over.suspended.push(timer);
+    suspendTimer(state, timer, over);
     return undefined;
   }
   // Until it is hard, its subtree may still change around an earlier place of the walk.
@@ -101,7 +87,7 @@ function graceOwed(state: TaskState, settings: TaskSettings, timer: GraceTimer):
   const step = hardStep(settings, plan);
   if ("waitsFor" in step) {
     state.timers.remove(timer);
-    step.waitsFor.waiters.push(plan);
+    waitFor(plan, step.waitsFor);
     return undefined;
   }
   const tenant = plan.root.tenant.name;
@@ -119,7 +105,7 @@ function hardEvent(state: TaskState, settings: TaskSettings, plan: PlanState) {
   const step = hardStep(settings, plan);
   if ("event" in step) return step.event;
   state.ring.remove(plan);
-  step.waitsFor.waiters.push(plan);
+  waitFor(plan, step.waitsFor);
   return undefined;
 }
 
@@ -128,7 +114,7 @@ function gentleEvent(state: TaskState, settings: TaskSettings, plan: PlanState) 
   const event = over ? undefined : gentleStep(settings, plan);
   if (event === undefined) {
     state.ring.remove(plan);
-    over?.dormant.push(plan);
+    if (over) sleepUnder(plan, over);
   }
   return event;
 }

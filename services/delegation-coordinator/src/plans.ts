@@ -3,7 +3,8 @@ import type { Envelope, Instant } from "@harmovela/envelope";
 import { millisecondsOf } from "./rules/identity.ts";
 import type { TerminalType } from "./rules/transitions.ts";
 import { LAST_INSTANT, type TaskSettings } from "./settings.ts";
-import type { GraceTimer, PlanState, Task, TaskState, Timer } from "./state.ts";
+import type { GraceTimer, PlanState, Task, TaskState } from "./state.ts";
+import { dropTimer, resumeTimer } from "./timers.ts";
 import { isWithin } from "./tree.ts";
 
 interface Opening {
@@ -24,18 +25,20 @@ function createPlan(opening: Opening, hard: boolean, graceMs: number): PlanState
     hard,
     cursor: root,
     next: undefined,
-    ready: [],
+    ready: new Set(),
     cited: undefined,
     citedId: "",
-    waiters: [],
-    dormant: [],
-    suspended: [],
+    waiters: new Set(),
+    waitsFor: undefined,
+    dormant: new Set(),
+    overtakenBy: undefined,
+    suspended: new Set(),
     ringNext: undefined,
     ringPrev: undefined,
   };
   if (!hard) {
     const due = Math.min(opening.at + graceMs, LAST_INSTANT);
-    plan.grace = { kind: "grace", due, order: opening.seq, plan, index: -1 };
+    plan.grace = { kind: "grace", due, order: opening.seq, plan, index: -1, heldBy: undefined };
   }
   return plan;
 }
@@ -70,7 +73,7 @@ export function openGentlePlan(state: TaskState, settings: TaskSettings, opening
   const plan = createPlan(opening, false, graceMs);
   const isTold = root.owner === envelope.target || root.owner === envelope.source;
   plan.next = root.owner === undefined || isTold ? root.firstLive : root;
-  if (root.owner === undefined && root.liveCount === 0) plan.ready.push(root);
+  if (root.owner === undefined && root.liveCount === 0) plan.ready.add(root);
   root.cancelRequested = opening.id;
   install(state, plan);
   if (plan.grace) state.timers.add(plan.grace);
@@ -81,9 +84,9 @@ export function harden(state: TaskState, plan: PlanState): void {
   plan.hard = true;
   plan.cursor = plan.root;
   plan.next = undefined;
-  plan.ready = [];
+  plan.ready.clear();
   state.gentleCount -= 1;
-  if (plan.grace) state.timers.remove(plan.grace);
+  if (plan.grace) dropTimer(state, plan.grace);
   state.ring.add(plan);
 }
 
@@ -93,23 +96,37 @@ export function removePlan(state: TaskState, plan: PlanState): void {
   const { plans } = plan.root.tenant;
   if (plans.get(plan.id) === plan) plans.delete(plan.id);
   if (!plan.hard) state.gentleCount -= 1;
-  if (plan.grace) state.timers.remove(plan.grace);
+  if (plan.grace) dropTimer(state, plan.grace);
   state.ring.remove(plan);
-  for (const waiter of plan.waiters) resume(state, waiter);
-  // Whatever slept under this plan may act again; what ended meanwhile is gone from its task.
-  for (const overtaken of plan.dormant) resume(state, overtaken);
-  for (const timer of plan.suspended) if (isCurrent(timer)) state.timers.add(timer);
+  stopWaiting(plan);
+  // Whatever slept under this plan may act again.
+  for (const sleeper of [...plan.waiters, ...plan.dormant]) resume(state, sleeper);
+  for (const timer of plan.suspended) resumeTimer(state, timer);
 }
 
-function isCurrent(timer: Timer): boolean {
-  if (timer.kind === "delegation") return timer.delegation.timer === timer;
-  return timer.kind === "deadline"
-    ? timer.task.ended === undefined && timer.task.deadline === timer
-    : timer.plan.root.plan === timer.plan && !timer.plan.hard;
+/** A plan above goes on when the root of the one below has ended. */
+export function waitFor(plan: PlanState, below: PlanState): void {
+  plan.waitsFor?.waiters.delete(plan);
+  plan.waitsFor = below;
+  below.waiters.add(plan);
+}
+
+/** A request's plan asks nobody while a plan over it ends everything. */
+export function sleepUnder(plan: PlanState, over: PlanState): void {
+  plan.overtakenBy?.dormant.delete(plan);
+  plan.overtakenBy = over;
+  over.dormant.add(plan);
+}
+
+function stopWaiting(plan: PlanState): void {
+  plan.waitsFor?.waiters.delete(plan);
+  plan.waitsFor = undefined;
+  plan.overtakenBy?.dormant.delete(plan);
+  plan.overtakenBy = undefined;
 }
 
 function resume(state: TaskState, plan: PlanState): void {
-  if (plan.root.plan !== plan) return;
+  stopWaiting(plan);
   state.ring.add(plan);
-  if (!plan.hard && plan.grace) state.timers.add(plan.grace);
+  if (!plan.hard && plan.grace) resumeTimer(state, plan.grace);
 }

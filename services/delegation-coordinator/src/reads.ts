@@ -30,6 +30,7 @@ function viewOf(found: Task): JsonObject {
     live_children: found.liveCount,
     ...winnerOf(found),
   };
+  if (found.forgottenCount > 0) view.forgotten_children = found.forgottenCount;
   if (found.parent) view.parent_task_id = found.parent.id;
   if (found.target !== undefined) view.target = found.target;
   const owner = delegationOf(found)?.owner ?? found.owner;

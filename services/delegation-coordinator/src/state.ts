@@ -6,13 +6,15 @@
  * 3. Scheduling structures (timers, ring, a plan's cursor, parked plans) only order the work; what is
  *    owed follows from tasks and plans alone.
  */
-import type { Envelope, Instant } from "@harmovela/envelope";
+import { type Envelope, Fifo, type Instant } from "@harmovela/envelope";
 import type { DelegationBook, DelegationTimer } from "./delegation/state.ts";
 import { createFamilyState, type FamilyState } from "./families/state.ts";
+import type { Over } from "./forgetting.ts";
 import { Heap } from "./heap.ts";
 import { Ring } from "./ring.ts";
 import type { TaskStateName, TerminalType } from "./rules/transitions.ts";
 import type { TaskSettings } from "./settings.ts";
+import type { KnownToken } from "./tokens/memory.ts";
 
 /** The event that ended a task. */
 export interface Ending {
@@ -56,7 +58,10 @@ export interface Task {
   cancelRequested: string | undefined;
   /** A planned event already named this task's own planned end as its cause. */
   endPromised: boolean;
+  /** Children that it ever had, offers that left nothing behind aside. */
   childCount: number;
+  /** So many of them have ended and are no longer remembered. */
+  forgottenCount: number;
   liveCount: number;
   firstChild: Task | undefined;
   lastChild: Task | undefined;
@@ -79,6 +84,9 @@ export interface DeadlineTimer {
   /** The submission that set it. */
   readonly causation: string;
   index: number;
+  heldBy: PlanState | undefined;
+  /** What it owes could not be written: it never fires again. */
+  isGivenUp: boolean;
 }
 
 export interface GraceTimer {
@@ -87,6 +95,7 @@ export interface GraceTimer {
   readonly order: number;
   readonly plan: PlanState;
   index: number;
+  heldBy: PlanState | undefined;
 }
 
 export type Timer = DeadlineTimer | GraceTimer | DelegationTimer;
@@ -111,27 +120,34 @@ export interface PlanState {
   cursor: Task;
   /** The next task of the walk that asks runners to stop. */
   next: Task | undefined;
-  /** Tasks without runner that have no live child any more. */
-  ready: Task[];
-  /** The parent last named as a cause, and the id of its planned end: siblings share it. */
-  cited: Task | undefined;
+  /** Live tasks without runner that have no live child any more. */
+  readonly ready: Set<Task>;
+  /** The id of the parent last named as a cause, and that of its planned end: siblings share it. */
+  cited: string | undefined;
   citedId: string;
   /** Plans above that wait for this one. */
-  waiters: PlanState[];
+  readonly waiters: Set<PlanState>;
+  waitsFor: PlanState | undefined;
   /** Requests' plans below that this one has overtaken. */
-  dormant: PlanState[];
+  readonly dormant: Set<PlanState>;
+  overtakenBy: PlanState | undefined;
   /** Timers that must not fire while this plan is under way. */
-  suspended: Timer[];
+  readonly suspended: Set<Timer>;
   ringNext: PlanState | undefined;
   ringPrev: PlanState | undefined;
+}
+
+/** One string object for each name that is in use; the rarely used ones go when there are many. */
+export interface Names {
+  recent: Map<string, string>;
+  before: Map<string, string>;
 }
 
 export interface TenantState {
   readonly name: string;
   readonly tasks: Map<string, Task>;
   readonly plans: Map<string, PlanState>;
-  /** One string object for each agent name. */
-  readonly names: Map<string, string>;
+  readonly names: Names;
   readonly delegations: DelegationBook;
 }
 
@@ -139,8 +155,10 @@ export interface TaskState {
   readonly tenants: Map<string, TenantState>;
   readonly timers: Heap<Timer>;
   readonly ring: Ring<PlanState>;
-  /** Obligations that could not be met, as `<tenant> <id>`. */
-  readonly settled: Set<string>;
+  /** What is remembered for a while, in the order in which it ended. */
+  readonly over: Fifo<Over>;
+  /** Handoff tokens that are remembered, of all tenants, by when they are forgotten. */
+  readonly tokens: Heap<KnownToken>;
   /** Plans of requests under way, all tenants together. */
   gentleCount: number;
   /** Sessions, subscriptions, commands, queries, tool calls and budgets. */
@@ -152,7 +170,8 @@ export function createState(settings: TaskSettings): TaskState {
     tenants: new Map(),
     timers: new Heap(),
     ring: new Ring(),
-    settled: new Set(),
+    over: new Fifo(),
+    tokens: new Heap(),
     gentleCount: 0,
     families: createFamilyState(settings),
   };
@@ -160,8 +179,4 @@ export function createState(settings: TaskSettings): TaskState {
 
 export function findTask(state: TaskState, tenant: string, id: string): Task | undefined {
   return state.tenants.get(tenant)?.tasks.get(id);
-}
-
-export function settledKey(tenant: string, id: string): string {
-  return `${tenant} ${id}`;
 }

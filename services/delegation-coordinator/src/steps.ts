@@ -34,8 +34,8 @@ export function hardStep(
 
 /** The id under which a parent will end; kept, for its next child asks again. */
 function citedEnd(plan: PlanState, parent: Task): string {
-  if (plan.cited !== parent) {
-    plan.cited = parent;
+  if (plan.cited !== parent.id) {
+    plan.cited = parent.id;
     plan.citedId = endIdOf(plan, parent);
   }
   return plan.citedId;
@@ -46,9 +46,9 @@ export function gentleStep(settings: TaskSettings, plan: PlanState): Envelope | 
   const cancelled = (task: Task) =>
     derivedCancelled(settings, plan, task, { forced: false, causation: requestAbove(plan, task) });
 
-  for (let task = plan.ready.at(-1); task; task = plan.ready.at(-1)) {
-    if (task.ended === undefined && nearestPlan(task) === plan) return cancelled(task);
-    plan.ready.pop();
+  for (const task of plan.ready) {
+    if (nearestPlan(task) === plan) return cancelled(task);
+    plan.ready.delete(task);
   }
   while (plan.next) {
     const task: Task = plan.next;

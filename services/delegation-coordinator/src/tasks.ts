@@ -2,6 +2,7 @@
 import type { EventEntry, Instant } from "@harmovela/envelope";
 import { voidDelegation } from "./delegation/offer.ts";
 import { createDelegationBook } from "./delegation/state.ts";
+import { release } from "./forgetting.ts";
 import { removePlan } from "./plans.ts";
 import { nearestPlan } from "./rules/closing.ts";
 import { millisecondsOf, parentIdOf, payloadObject, taskIdOf, textOf } from "./rules/identity.ts";
@@ -9,6 +10,7 @@ import { bounded } from "./rules/text.ts";
 import type { TerminalName } from "./rules/transitions.ts";
 import { LAST_INSTANT, REASON_LENGTH_MAX, type TaskSettings } from "./settings.ts";
 import type { DeadlineTimer, Task, TaskState, TenantState } from "./state.ts";
+import { dropTimer } from "./timers.ts";
 import { linkChild, nextOutside, unlinkChild, unlinkLive } from "./tree.ts";
 
 function openTenant(state: TaskState, name: string): TenantState {
@@ -18,20 +20,38 @@ function openTenant(state: TaskState, name: string): TenantState {
       name,
       tasks: new Map(),
       plans: new Map(),
-      names: new Map(),
-      delegations: createDelegationBook(),
+      names: { recent: new Map(), before: new Map() },
+      delegations: createDelegationBook(name, state.tokens),
     };
     state.tenants.set(name, tenant);
   }
   return tenant;
 }
 
+/** Names that are kept for certain; the older half goes when there are twice as many. */
+const NAMES_MAX = 10_000;
+
 /** The tenant's one string object for an agent: a million tasks share few names. */
-export function nameIn(tenant: TenantState, name: string): string {
-  const known = tenant.names.get(name);
-  if (known !== undefined) return known;
-  tenant.names.set(name, name);
-  return name;
+export function nameIn({ names }: TenantState, name: string): string {
+  const recent = names.recent.get(name);
+  if (recent !== undefined) return recent;
+  const known = names.before.get(name) ?? name;
+  if (names.recent.size >= NAMES_MAX) {
+    names.before = names.recent;
+    names.recent = new Map();
+  }
+  names.recent.set(known, known);
+  return known;
+}
+
+/**
+ * The live task of an id that the log uses. One that has ended makes room: whoever wrote the log, under
+ * a shorter retention perhaps, had forgotten it (architecture, section 6).
+ */
+export function makeRoom(task: Task | undefined): Task | undefined {
+  if (!task?.ended) return task;
+  release(task);
+  return undefined;
 }
 
 /** Adds a submitted task, or fills in one that a delegation has made; what is wrong with the entry, when something is. */
@@ -39,7 +59,7 @@ export function addTask(state: TaskState, entry: EventEntry): string | undefined
   const { envelope, seq } = entry;
   const id = taskIdOf(envelope);
   if (id === undefined) return "a submission without task id";
-  const known = state.tenants.get(entry.tenant)?.tasks.get(id);
+  const known = makeRoom(state.tenants.get(entry.tenant)?.tasks.get(id));
   const task = known ? fillIn(known, entry) : insertTask(state, entry, id, envelope.target);
   if (typeof task === "string") return task;
   task.isSubmitted = true;
@@ -49,7 +69,7 @@ export function addTask(state: TaskState, entry: EventEntry): string | undefined
 }
 
 function fillIn(task: Task, { envelope, seq }: EventEntry): Task | string {
-  if (task.isSubmitted || task.ended) return `task ${task.id} exists`;
+  if (task.isSubmitted) return `task ${task.id} exists`;
   task.session ??=
     envelope.session_id === undefined ? undefined : nameIn(task.tenant, envelope.session_id);
   task.submittedSeq = seq;
@@ -91,6 +111,7 @@ export function insertTask(
     cancelRequested: undefined,
     endPromised: false,
     childCount: 0,
+    forgottenCount: 0,
     liveCount: 0,
     firstChild: undefined,
     lastChild: undefined,
@@ -115,7 +136,8 @@ export function setDeadline(
   { due, order, causation }: { due: Instant; order: number; causation: string },
 ): void {
   if (task.deadline && task.deadline.due <= due) return;
-  replaceDeadline(state, task, { kind: "deadline", due, order, task, causation, index: -1 });
+  const place = { index: -1, heldBy: undefined, isGivenUp: false };
+  replaceDeadline(state, task, { kind: "deadline", due, order, task, causation, ...place });
 }
 
 export function replaceDeadline(
@@ -123,9 +145,9 @@ export function replaceDeadline(
   task: Task,
   timer: DeadlineTimer | undefined,
 ): void {
-  if (task.deadline) state.timers.remove(task.deadline);
+  if (task.deadline) dropTimer(state, task.deadline);
   task.deadline = timer;
-  if (timer) state.timers.add(timer);
+  if (timer && !timer.isGivenUp) state.timers.add(timer);
 }
 
 /** Takes out a task that was offered only and never had a child. No plan is over it. */
@@ -133,6 +155,7 @@ export function removeTask(state: TaskState, task: Task): void {
   replaceDeadline(state, task, undefined);
   unlinkLive(task);
   unlinkChild(task);
+  if (task.parent) task.parent.childCount -= 1;
   task.tenant.tasks.delete(task.id);
 }
 
@@ -175,9 +198,10 @@ export function endTask(
     rootTask: isPlanned ? textOf(envelope, "root_task_id") : undefined,
     forced: isPlanned && payloadObject(envelope)?.forced === true,
   };
-  if (task.deadline) state.timers.remove(task.deadline);
+  if (task.deadline) dropTimer(state, task.deadline);
   voidDelegation(state, task, entry.seq);
   if (task.plan) removePlan(state, task.plan);
+  state.over.push({ kind: "task", at: entry.at, tenant: task.tenant, task });
 }
 
 function errorMessageOf(entry: EventEntry): string | undefined {
@@ -187,12 +211,13 @@ function errorMessageOf(entry: EventEntry): string | undefined {
   return typeof message === "string" ? message : undefined;
 }
 
-/** Walks that stand at the ending task go on behind it. */
+/** Walks of requests' plans that stand at the ending task go on behind it. */
 function leaveWalks(state: TaskState, task: Task): void {
   if (state.gentleCount === 0) return;
   for (let at: Task | undefined = task; at; at = at.parent) {
     const { plan } = at;
     if (plan && plan.next === task) plan.next = nextOutside(task, plan.root);
+    plan?.ready.delete(task);
   }
 }
 
@@ -203,6 +228,6 @@ function offerParent(state: TaskState, task: Task): void {
     return;
   const plan = nearestPlan(parent);
   if (plan === undefined || plan.hard) return;
-  plan.ready.push(parent);
+  plan.ready.add(parent);
   state.ring.add(plan);
 }

@@ -29,11 +29,10 @@ export function unlinkLive(child: Task): void {
   child.nextLive = undefined;
 }
 
-/** Takes a task that is no longer live out of the tree altogether. */
+/** Takes a task that is no longer live out of the list of its parent's children. */
 export function unlinkChild(child: Task): void {
   const { parent, prevSibling, nextSibling } = child;
   if (parent === undefined) return;
-  parent.childCount -= 1;
   if (prevSibling) prevSibling.nextSibling = nextSibling;
   else parent.firstChild = nextSibling;
   if (nextSibling) nextSibling.prevSibling = prevSibling;

@@ -46,6 +46,23 @@ test("a heap takes an item once and forgets it once", () => {
   assert.equal(heap.size, 0);
 });
 
+test("a heap shows what is due by an instant and keeps it", () => {
+  const dues = fc.array(fc.nat(20), { maxLength: 60 });
+  fc.assert(
+    fc.property(dues, fc.nat(20), (drawn, by) => {
+      const heap = new Heap<Item>();
+      const items = drawn.map((due, order): Item => ({ due, order, index: -1 }));
+      for (const item of items) heap.add(item);
+      const found = heap.dueBy(by).sort((a, b) => a.order - b.order);
+      assert.deepEqual(
+        found,
+        items.filter(({ due }) => due <= by),
+      );
+      assert.equal(heap.size, items.length);
+    }),
+  );
+});
+
 interface Member {
   name: string;
   ringNext: Member | undefined;

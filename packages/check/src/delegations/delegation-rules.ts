@@ -39,6 +39,17 @@ export class DelegationRules {
     checkIssue(this.#context, this.#book, { tenant, frame, body });
   }
 
+  /** The task is forgotten, and its delegation with it. */
+  forgetTask(tenant: string, id: string): void {
+    this.#book.forgetTask(tenant, id);
+  }
+
+  /** Offers that were over before a time. */
+  forget(before: number): void {
+    const { forest } = this.#context;
+    this.#book.forget(before, (tenant, id) => forest.get(tenant, id) !== undefined);
+  }
+
   #answer(event: TaskEvent, id: string, name: string, profiles: readonly string[]): void {
     const delegation = this.#known(event, id);
     if (delegation === undefined) {
@@ -60,6 +71,7 @@ export class DelegationRules {
       checkProof(this.#context, this.#book.tokens, event, delegation, profiles);
     }
     applyAnswer(this.#context, this.#book.tokens, event, delegation, name);
+    if (name === "rejected") this.#book.isOver(event.tenant, delegation, event.frame.at);
   }
 
   #reportUnknown(event: TaskEvent, id: string, name: string): void {
@@ -83,6 +95,7 @@ export class DelegationRules {
       delegatedBy: by,
       delegatedTo: envelope.delegated_to,
       owner: task?.owner ?? by,
+      key: undefined,
       at: frame.at,
       deadline: undefined,
       hasTaken: false,

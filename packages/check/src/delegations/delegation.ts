@@ -13,6 +13,8 @@ export interface Delegation {
   delegatedTo: string | undefined;
   /** Whose the task is: the delegator's, from a handoff on the delegate's. */
   owner: string;
+  /** Under what a retry of the request finds it. */
+  readonly key: string | undefined;
   /** When the request was logged. */
   readonly at: number;
   /** Before this time nobody may find the offer expired. */

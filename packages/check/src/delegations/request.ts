@@ -4,7 +4,7 @@ import { linked, payloadText, type TaskContext, type TaskEvent } from "../tasks/
 import { adopt, checkParent, create } from "../tasks/submission.ts";
 import { isTerminal } from "../tasks/table.ts";
 import { ownerOf, type Task } from "../tasks/task.ts";
-import type { DelegationBook } from "./book.ts";
+import { type DelegationBook, keyOf } from "./book.ts";
 import type { Delegation } from "./delegation.ts";
 import { instantIn } from "./instant.ts";
 
@@ -29,10 +29,13 @@ export function request(
   }
   const before = book.get(tenant, id);
   checkRetry(context, event, before);
-  checkKey(context, book, event, known, id);
+  const key = claimKey(context, book, event, known, id);
   if (known !== undefined) checkExisting(context, event, known);
   const task = known ?? createTask(context, event, id);
-  if (before !== undefined) book.tokens.void(tenant, before.issued);
+  if (before !== undefined) {
+    book.tokens.void(tenant, before.issued);
+    if (before.state !== "rejected") book.isOver(tenant, before, frame.at);
+  }
   const delegation: Delegation = {
     id,
     task,
@@ -40,6 +43,7 @@ export function request(
     delegatedBy: source,
     delegatedTo: to,
     owner: source,
+    key,
     at: frame.at,
     deadline: deadlineOf(envelope, frame.at),
     hasTaken: false,
@@ -67,20 +71,23 @@ function checkRetry({ sink }: TaskContext, event: TaskEvent, before: Delegation 
   sink.add("delegation-retry", message, before.id);
 }
 
-function checkKey(
+/** The key of a request, which has made no other task. */
+function claimKey(
   { sink }: TaskContext,
   book: DelegationBook,
   { tenant, envelope }: TaskEvent,
   known: Task | undefined,
   id: string,
-): void {
-  const key = payloadText(envelope, "key");
-  if (key === undefined) return;
+): string | undefined {
+  const named = payloadText(envelope, "key");
+  if (named === undefined) return undefined;
   const parent = linked(envelope, "parent_task_id") ?? known?.parent?.id;
-  const made = book.claimKey([tenant, parent, envelope.source, key], id);
+  const key = keyOf([tenant, parent, envelope.source, named]);
+  const made = book.claimKey(key, id);
   if (made !== undefined) {
     sink.add("delegation-key", `the key of ${id} has made ${made}`, id);
   }
+  return key;
 }
 
 /** One that there is may be offered by its owner alone, and to one agent at a time. */

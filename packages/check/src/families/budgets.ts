@@ -1,8 +1,11 @@
 import type { Envelope } from "@harmovela/envelope";
 import { isObject } from "../record.ts";
 import { payloadField, payloadText, type TaskContext, type TaskEvent } from "../tasks/context.ts";
+import { forgetOld, notOld } from "./forget.ts";
 
 interface Budget {
+  /** When it was used last, as far as accepted events say. */
+  at: number;
   readonly issuer: string;
   limit: number;
   spent: number;
@@ -19,12 +22,13 @@ export class BudgetRules {
   }
 
   /** What an accepted envelope costs; of one that began a plan when it began. */
-  spend({ tenant, envelope }: TaskEvent): void {
+  spend({ tenant, envelope, frame }: TaskEvent): void {
     const { budget_id: id, budget_cost: cost } = envelope;
     if (typeof id !== "string" || typeof cost !== "number" || cost === 0) return;
-    const budget = this.#budgets.get(keyOf(tenant, id));
+    const budget = this.#get(keyOf(tenant, id), frame.at);
     if (cost < 0) this.#context.sink.add("budget-exceeded", `a cost of ${cost} on ${id}`);
     if (budget === undefined || cost < 0) return;
+    this.#use(keyOf(tenant, id), budget, frame.at);
     const { spent, limit, isExhausted } = budget;
     if (isExhausted || spent + cost > limit) {
       const message = `${cost} of the budget ${id}, of whose ${limit} are spent ${spent}`;
@@ -34,18 +38,20 @@ export class BudgetRules {
     budget.isExhausted ||= budget.spent >= limit;
   }
 
-  onEvent({ tenant, envelope }: TaskEvent): void {
+  onEvent({ tenant, envelope, frame }: TaskEvent): void {
     const { type, source } = envelope;
     const name = idOf(envelope);
     if (!type.startsWith("adaptation.budget.") || name === undefined) return;
     const key = keyOf(tenant, name);
-    const known = this.#budgets.get(key);
+    const known = this.#get(key, frame.at);
     const limit = limitOf(envelope);
     if (type === "adaptation.budget.established") {
       if (known !== undefined) {
         this.#context.sink.add("budget-owner", `${name} is established already`);
       } else if (limit !== undefined) {
-        this.#budgets.set(key, { issuer: source, limit, spent: 0, isExhausted: limit <= 0 });
+        forgetOld(this.#budgets, frame.at - this.#context.settings.retentionMs);
+        const isExhausted = limit <= 0;
+        this.#use(key, { at: frame.at, issuer: source, limit, spent: 0, isExhausted }, frame.at);
       }
       return;
     }
@@ -55,11 +61,24 @@ export class BudgetRules {
     }
     // What others observe of a budget is a fact, and no change of it.
     if (source !== known.issuer) return;
+    this.#use(key, known, frame.at);
     if (type === "adaptation.budget.exhausted") known.isExhausted = true;
     else if (type === "adaptation.budget.adjusted" && limit !== undefined) {
       known.limit = limit;
       known.isExhausted = known.spent >= limit;
     }
+  }
+
+  /** One that nobody has used for the retention is forgotten (architecture, section 6). */
+  #get(key: string, at: number): Budget | undefined {
+    return notOld(this.#budgets.get(key), at - this.#context.settings.retentionMs);
+  }
+
+  /** The one that was used last stands last. */
+  #use(key: string, budget: Budget, at: number): void {
+    budget.at = at;
+    this.#budgets.delete(key);
+    this.#budgets.set(key, budget);
   }
 }
 

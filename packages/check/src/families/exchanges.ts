@@ -1,7 +1,7 @@
 import { type Envelope, isHarness } from "@harmovela/envelope";
 import { payloadField, payloadText, type TaskContext, type TaskEvent } from "../tasks/context.ts";
 import { after } from "../tasks/deadline.ts";
-import { forgetOld } from "./forget.ts";
+import { forgetOld, notOld } from "./forget.ts";
 import { SnapshotVersions } from "./snapshot-versions.ts";
 
 interface Exchange {
@@ -54,21 +54,28 @@ export class ExchangeRules {
     }
     const live = this.#live[kind];
     const key = keyOf(tenant, correlation);
-    if (live.has(key)) sink.add("exchange-live", `${correlation} belongs to a live ${kind}`);
-    forgetOld(live, frame.at - settings.retentionMs);
+    const before = frame.at - settings.retentionMs;
+    if (notOld(live.get(key), before)) {
+      sink.add("exchange-live", `${correlation} belongs to a live ${kind}`);
+    }
+    forgetOld(live, before);
+    live.delete(key);
     const named = payloadField(envelope, "negotiation_window_ms");
     const windowMs = typeof named === "number" ? named : settings.negotiationWindowMs;
-    const windowEnd = after(frame.at, windowMs);
+    // A request is answered for want of an answer before it is forgotten.
+    const windowEnd = after(frame.at, Math.min(windowMs, settings.retentionMs));
     live.set(key, { at: frame.at, target, scope, windowEnd, isAccepted: false });
   }
 
   #answer(event: TaskEvent, live: Map<string, Exchange>): void {
-    const { sink, isLenient } = this.#context;
-    const { tenant, envelope, owedBy } = event;
+    const { sink, settings, isLenient } = this.#context;
+    const { tenant, envelope, frame, owedBy } = event;
     const { type, source } = envelope;
     const correlation = correlationOf(envelope) ?? "";
     const key = keyOf(tenant, correlation);
-    const exchange = live.get(key);
+    const known = live.get(key);
+    // What the service owes at the last moment it may write a little later.
+    const exchange = owedBy === undefined ? notOld(known, frame.at - settings.retentionMs) : known;
     if (exchange === undefined) {
       if (!isLenient) sink.add("exchange-unknown", `${type} answers no live ${correlation}`);
       return;
@@ -95,10 +102,11 @@ export class ExchangeRules {
     this.#context.sink.add("exchange-window", message);
   }
 
-  #checkVersion({ tenant, envelope }: TaskEvent, { target, scope }: Exchange): void {
+  #checkVersion({ tenant, envelope, frame }: TaskEvent, { target, scope }: Exchange): void {
     const version = payloadField(envelope, "snapshot_version");
     const key = `${keyOf(tenant, `${target.length}:${target}`)}${scope ?? ""}`;
-    const newer = this.#versions.answer(key, version);
+    const { retentionMs } = this.#context.settings;
+    const newer = this.#versions.answer(key, version, { at: frame.at, retentionMs });
     if (newer === undefined) return;
     const message = `snapshot ${String(version)} of ${target} after ${newer}`;
     this.#context.sink.add("query-version", message);

@@ -1,6 +1,7 @@
 import {
   closure,
   type Envelope,
+  Fifo,
   isHarness,
   isService,
   missingConditionalFields,
@@ -32,21 +33,23 @@ const BEFORE_OPEN: ReadonlySet<string> = new Set(["session.opened", "capabilitie
 export class SessionRules {
   readonly #context: TaskContext;
   readonly #sessions = new Map<string, Session>();
+  /** By the time of their end. */
+  readonly #ended = new Fifo<{ key: string; session: Session; at: number }>();
 
   constructor(context: TaskContext) {
     this.#context = context;
   }
 
   /** The profiles under which an event is judged (spec 4.2). */
-  profiles({ tenant, envelope, frame }: TaskEvent): readonly string[] {
+  profiles({ tenant, envelope }: TaskEvent): readonly string[] {
     const id = sessionIdOf(envelope);
     if (id === undefined) return this.#context.settings.defaultProfiles;
-    return this.#get(tenant, id, frame.at)?.profiles ?? [];
+    return this.#get(tenant, id)?.profiles ?? [];
   }
 
   /** `unknown`: nobody opened it, or its end is forgotten. */
-  state(tenant: string, id: string, at: number): "unknown" | "live" | "ended" {
-    const session = this.#get(tenant, id, at);
+  state(tenant: string, id: string): "unknown" | "live" | "ended" {
+    const session = this.#get(tenant, id);
     if (session === undefined) return "unknown";
     return session.endedAt === undefined ? "live" : "ended";
   }
@@ -54,11 +57,11 @@ export class SessionRules {
   /** What its session lets an envelope of the intake say. */
   judge(event: TaskEvent): void {
     const { sink } = this.#context;
-    const { tenant, envelope, frame } = event;
+    const { tenant, envelope } = event;
     this.#checkFields(event);
     const id = sessionIdOf(envelope);
     if (id === undefined || isService(envelope.source)) return;
-    const session = this.#get(tenant, id, frame.at);
+    const session = this.#get(tenant, id);
     if (session === undefined) this.#judgeUnknown(envelope, id);
     else if (session.endedAt !== undefined) {
       sink.add("session-closed", `${envelope.type} of ${id}, which is ${session.state}`);
@@ -83,10 +86,10 @@ export class SessionRules {
 
   /** Follows the session; an echo of the runtime changes nothing. */
   onEvent(event: TaskEvent): void {
-    const { tenant, envelope, frame, owedBy } = event;
+    const { tenant, envelope, owedBy } = event;
     const id = sessionIdOf(envelope);
     if (!envelope.type.startsWith("session.") || id === undefined) return;
-    const session = this.#get(tenant, id, frame.at);
+    const session = this.#get(tenant, id);
     if (owedBy !== undefined) this.#answer(event, id, session);
     else if (isHarness(envelope.source)) return;
     else if (envelope.type === "session.opened") {
@@ -94,7 +97,7 @@ export class SessionRules {
     } else if (envelope.type === "session.closed" || envelope.type === "session.error") {
       const ended = session ?? open(envelope);
       this.#sessions.set(keyOf(tenant, id), ended);
-      end(ended, envelope.type === "session.closed" ? "closed" : "error", frame.at);
+      this.#end(event, id, ended);
     }
   }
 
@@ -119,7 +122,7 @@ export class SessionRules {
         const message = `${id} is lost at ${frame.at}, not before ${silentFrom ?? "it is closed"}`;
         sink.add("session-timeout", message);
       }
-      end(session, "error", frame.at);
+      this.#end(event, id, session);
     }
   }
 
@@ -141,14 +144,24 @@ export class SessionRules {
     }
   }
 
-  /** An ended session is forgotten with the log that holds it. */
-  #get(tenant: string, id: string, at: number): Session | undefined {
-    const key = keyOf(tenant, id);
-    const session = this.#sessions.get(key);
-    if (session?.endedAt === undefined) return session;
-    if (session.endedAt + this.#context.settings.retentionMs >= at) return session;
-    this.#sessions.delete(key);
-    return undefined;
+  #end({ tenant, envelope, frame }: TaskEvent, id: string, session: Session): void {
+    if (session.endedAt !== undefined) return;
+    session.state = envelope.type === "session.closed" ? "closed" : "error";
+    session.endedAt = frame.at;
+    this.#ended.push({ key: keyOf(tenant, id), session, at: frame.at });
+  }
+
+  /** Sessions that ended before a time may be opened again (architecture, section 6). */
+  forget(before: number): void {
+    for (let oldest = this.#ended.peek(); oldest; oldest = this.#ended.peek()) {
+      if (oldest.at >= before) return;
+      this.#ended.shift();
+      if (this.#sessions.get(oldest.key) === oldest.session) this.#sessions.delete(oldest.key);
+    }
+  }
+
+  #get(tenant: string, id: string): Session | undefined {
+    return this.#sessions.get(keyOf(tenant, id));
   }
 }
 
@@ -164,12 +177,6 @@ function open(envelope: Envelope): Session {
     silentFrom: undefined,
     endedAt: undefined,
   };
-}
-
-function end(session: Session, state: "closed" | "error", at: number): void {
-  if (session.endedAt !== undefined) return;
-  session.state = state;
-  session.endedAt = at;
 }
 
 /** Its initiator speaks for a session, services do, and an echo is let through. */

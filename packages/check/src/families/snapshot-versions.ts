@@ -1,18 +1,24 @@
+import { notOld } from "./forget.ts";
+
 /** Versions remembered; the longest unused one goes first. */
 const VERSIONS_MAX = 10_000;
 
 const COUNTED = /^(\D*)(\d{1,15})$/;
 
-/** The newest snapshot that each target answered with, by scope (spec 5.9). */
+/** The newest snapshot that each target answered with lately, by scope (spec 5.9). */
 export class SnapshotVersions {
-  readonly #newest = new Map<string, number | string>();
+  readonly #newest = new Map<string, { readonly version: number | string; readonly at: number }>();
 
   /** The newer version that was answered before, if there is one; this one is the newest from here on. */
-  answer(key: string, version: unknown): number | string | undefined {
+  answer(
+    key: string,
+    version: unknown,
+    { at, retentionMs }: { at: number; retentionMs: number },
+  ): number | string | undefined {
     if (typeof version !== "number" && typeof version !== "string") return undefined;
-    const before = this.#newest.get(key);
+    const before = notOld(this.#newest.get(key), at - retentionMs)?.version;
     this.#newest.delete(key);
-    this.#newest.set(key, version);
+    this.#newest.set(key, { version, at });
     if (this.#newest.size > VERSIONS_MAX) {
       for (const oldest of this.#newest.keys()) {
         this.#newest.delete(oldest);

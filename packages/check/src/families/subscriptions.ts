@@ -49,14 +49,14 @@ export class SubscriptionRules {
     this.#created.set(keyOf(tenant, id), asked);
   }
 
-  #cancel({ tenant, frame, envelope }: TaskEvent, id: string): void {
+  #cancel({ tenant, envelope }: TaskEvent, id: string): void {
     const { sink, isLenient } = this.#context;
     const key = keyOf(tenant, id);
     const known = this.#created.get(key) ?? this.#takeUnanswered(tenant, envelope.session_id);
     this.#created.delete(key);
     if (known === undefined) {
       if (!isLenient) sink.add("subscription-cancel", `${id} is cancelled and is not there`);
-    } else if (known.session === undefined || this.#isLive(tenant, known.session, frame.at)) {
+    } else if (known.session === undefined || this.#isLive(tenant, known.session)) {
       sink.add("subscription-cancel", `${id} is cancelled, and its session goes on`);
     }
   }
@@ -73,7 +73,7 @@ export class SubscriptionRules {
   }
 
   /** Cancelling one that is not there is acknowledged and has no effect. */
-  #cancelOwn({ tenant, envelope, frame }: TaskEvent, id: string): void {
+  #cancelOwn({ tenant, envelope }: TaskEvent, id: string): void {
     const key = keyOf(tenant, id);
     const known = this.#created.get(key);
     if (known === undefined) return;
@@ -83,14 +83,13 @@ export class SubscriptionRules {
     }
     // When its session has ended the service owes its end as well.
     const { session } = known;
-    const isOwed =
-      session !== undefined && this.#sessions.state(tenant, session, frame.at) === "ended";
+    const isOwed = session !== undefined && this.#sessions.state(tenant, session) === "ended";
     if (!isOwed) this.#created.delete(key);
   }
 
   /** A step may come so late that the end of the session has been forgotten. */
-  #isLive(tenant: string, session: string, at: number): boolean {
-    return this.#sessions.state(tenant, session, at) === "live";
+  #isLive(tenant: string, session: string): boolean {
+    return this.#sessions.state(tenant, session) === "live";
   }
 }
 

@@ -1,8 +1,9 @@
 import { payloadText, type TaskContext, type TaskEvent } from "../tasks/context.ts";
-import { forgetOld } from "./forget.ts";
+import { forgetOld, notOld } from "./forget.ts";
 
 interface Call {
-  readonly at: number;
+  /** When somebody last said a word about it. */
+  at: number;
   readonly caller: string;
   /** Named by the request, else whoever answers first. */
   tool: string | undefined;
@@ -40,10 +41,12 @@ export class ToolCallRules {
     const { source, target } = envelope;
     const word = envelope.type.slice(PREFIX.length);
     const key = `${tenant.length}:${tenant}${id}`;
-    const call = this.#calls.get(key);
+    const before = frame.at - settings.retentionMs;
+    const call = notOld(this.#calls.get(key), before);
     if (word === "requested") {
       if (call !== undefined) sink.add("call-order", `call ${id} is under way`);
-      forgetOld(this.#calls, frame.at - settings.retentionMs);
+      forgetOld(this.#calls, before);
+      this.#calls.delete(key);
       this.#calls.set(key, { at: frame.at, caller: source, tool: target, state: word });
       return;
     }
@@ -55,6 +58,10 @@ export class ToolCallRules {
       sink.add("call-party", `${word} of call ${id} by ${source}`);
       return;
     }
+    // The one that was used last stands last.
+    call.at = frame.at;
+    this.#calls.delete(key);
+    this.#calls.set(key, call);
     if (word === "cancel.requested") return;
     if (!NEXT.get(call.state)?.includes(word)) {
       sink.add("call-order", `${word} of call ${id} after ${call.state}`);

@@ -1,9 +1,22 @@
+import { Fifo } from "@harmovela/envelope";
 import type { GentlePlan, Task } from "./task.ts";
 
-/** All tasks and cancel requests by tenant; ids are data, never property names. */
+/** A task that is terminal, and since when. */
+interface Ended {
+  readonly tenant: string;
+  readonly task: Task;
+  readonly at: number;
+}
+
+/**
+ * All tasks and cancel requests by tenant, ended ones for the retention; ids are data, never property
+ * names.
+ */
 export class Forest {
   readonly #tasks = new Map<string, Map<string, Task>>();
   readonly #gentle = new Map<string, Map<string, GentlePlan>>();
+  readonly #ended = new Fifo<Ended>();
+  /** Tasks of the log, forgotten ones included. */
   total = 0;
   live = 0;
   /** Begun plans with a task as root, and open cancel requests: while there are none, no walk. */
@@ -25,7 +38,7 @@ export class Forest {
 
   /** Takes out a task that was offered only (spec 5.6). */
   remove(tenant: string, task: Task): void {
-    this.end(tenant, task);
+    this.#close(tenant, task);
     this.total -= 1;
     if (task.parent !== undefined) task.parent.children -= 1;
     this.#tasks.get(tenant)?.delete(task.id);
@@ -49,8 +62,27 @@ export class Forest {
     }
   }
 
-  /** The task is terminal: its plans and requests go with it. */
-  end(tenant: string, task: Task): void {
+  end(tenant: string, task: Task, at: number): void {
+    this.#close(tenant, task);
+    this.#ended.push({ tenant, task, at });
+  }
+
+  /** Takes out the tasks that ended before a time: their ids are free (architecture, section 6). */
+  forget(before: number): Ended[] {
+    const forgotten: Ended[] = [];
+    for (let oldest = this.#ended.peek(); oldest; oldest = this.#ended.peek()) {
+      if (oldest.at >= before) break;
+      this.#ended.shift();
+      const { tenant, task } = oldest;
+      const ofTenant = this.#tasks.get(tenant);
+      if (ofTenant?.get(task.id) === task) ofTenant.delete(task.id);
+      forgotten.push(oldest);
+    }
+    return forgotten;
+  }
+
+  /** It is no longer live: its plans and requests go with it. */
+  #close(tenant: string, task: Task): void {
     this.live -= 1;
     if (task.parent !== undefined) task.parent.liveChildren -= 1;
     if (task.plan !== undefined) this.cascades -= 1;

@@ -136,7 +136,7 @@ export class TaskRules {
     }
     task.state = to;
     task.isStateKnown = true;
-    if (isEnd) forest.end(event.tenant, task);
+    if (isEnd) forest.end(event.tenant, task, event.frame.at);
     else this.#takeOwnership(event, task);
   }
 

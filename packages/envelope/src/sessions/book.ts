@@ -5,6 +5,7 @@
  * B1 A terminal session stays terminal for as long as it is remembered (`retentionMs`).
  * B2 What a session may use is what the logged `session.ready` says, not what anybody computes again.
  */
+import { Fifo } from "../fifo.ts";
 import type { Instant } from "../judging.ts";
 
 export type SessionStateName = "created" | "opened" | "ready" | "closed" | "error";
@@ -29,8 +30,8 @@ export interface Session {
 
 export interface SessionBook {
   readonly tenants: Map<string, Map<string, Session>>;
-  /** Terminal sessions by the time of their end, oldest first. */
-  readonly ended: Session[];
+  /** Terminal sessions by the time of their end. */
+  readonly ended: Fifo<Session>;
   /** How long a terminal session is remembered, counted in the entries' own times. */
   retentionMs: number;
 }
@@ -40,7 +41,7 @@ export const SESSION_RETENTION_MS: number = 30 * 86_400_000;
 
 export function createSessionBook(options: { retentionMs?: number } = {}): SessionBook {
   const { retentionMs = SESSION_RETENTION_MS } = options;
-  return { tenants: new Map(), ended: [], retentionMs };
+  return { tenants: new Map(), ended: new Fifo(), retentionMs };
 }
 
 export function findSession(book: SessionBook, tenant: string, id: string): Session | undefined {

@@ -5,6 +5,9 @@ import { SPAN_MS_MAX } from "../limits.ts";
 import { findSession, isTerminalSession, type Session, type SessionBook } from "./book.ts";
 import { isHarness, sessionIdOf } from "./identity.ts";
 
+/** Sessions that one entry lets be forgotten; the next one goes on, so that none takes long. */
+const FORGOTTEN_MAX = 64;
+
 /**
  * Folds one entry of the log of `tasks` into the book (spec 5.1); total on every entry. Only what a
  * service derived makes a session ready; an echo of a harness changes nothing. The session that the
@@ -87,13 +90,13 @@ function end(
 }
 
 /** B1. */
-function forget(book: SessionBook, now: Instant): void {
-  const { ended, tenants, retentionMs } = book;
-  let count = 0;
-  for (const session of ended) {
-    if ((session.endedAt ?? now) + retentionMs >= now) break;
-    tenants.get(session.tenant)?.delete(session.id);
-    count += 1;
+function forget({ ended, tenants, retentionMs }: SessionBook, now: Instant): void {
+  for (let left = FORGOTTEN_MAX; left > 0; left -= 1) {
+    const oldest = ended.peek();
+    if (oldest === undefined || (oldest.endedAt ?? now) + retentionMs >= now) return;
+    ended.shift();
+    const sessions = tenants.get(oldest.tenant);
+    sessions?.delete(oldest.id);
+    if (sessions?.size === 0) tenants.delete(oldest.tenant);
   }
-  if (count > 0) ended.splice(0, count);
 }

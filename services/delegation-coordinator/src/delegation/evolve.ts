@@ -9,14 +9,21 @@ import { parentIdOf, taskIdOf, textOf } from "../rules/identity.ts";
 import { bounded } from "../rules/text.ts";
 import { REASON_LENGTH_MAX } from "../settings.ts";
 import type { Task, TaskState } from "../state.ts";
-import { insertTask, nameIn, removeTask, replaceDeadline, setDeadline } from "../tasks.ts";
-import { forgetTokens, rememberToken } from "../tokens/memory.ts";
+import {
+  insertTask,
+  makeRoom,
+  nameIn,
+  removeTask,
+  replaceDeadline,
+  setDeadline,
+} from "../tasks.ts";
+import { rememberToken } from "../tokens/memory.ts";
 import { deadlineOf, instantOf } from "./deadline.ts";
 import { proofOf } from "./handoff.ts";
 import { arm, disarm, retire, voidTokens } from "./offer.ts";
 import { delegateNamed } from "./parties.ts";
 import { keyIn } from "./request.ts";
-import { type Delegation, findDelegation, isPending, keyOf } from "./state.ts";
+import { type Delegation, findDelegation, isPending, keyOf, type Retry } from "./state.ts";
 
 /** What is wrong with an entry, when something is. Other families and echoes change nothing. */
 export function evolveDelegation(state: TaskState, entry: EventEntry): string | undefined {
@@ -48,13 +55,17 @@ export function evolveDelegation(state: TaskState, entry: EventEntry): string | 
 function open(state: TaskState, entry: EventEntry, id: string): string | undefined {
   const { envelope, seq, at } = entry;
   const delegatedTo = envelope.delegated_to;
-  const known = state.tenants.get(entry.tenant)?.tasks.get(id);
+  const known = makeRoom(state.tenants.get(entry.tenant)?.tasks.get(id));
   const task = known ?? insertTask(state, entry, id, delegatedTo);
   if (typeof task === "string") return task;
   const { tenant } = task;
   const before = tenant.delegations.byTask.get(id);
   if (before) retire(before, seq, task);
-  const key = keyIn(envelope);
+  // One that was rejected is on its way already.
+  if (before && before.state !== "rejected") {
+    state.over.push({ kind: "offer", at, tenant, delegation: before });
+  }
+  const retry = retryOf(envelope, { taskId: id, seq, parentId: task.parent?.id });
   const delegation: Delegation = {
     taskId: id,
     tenant: tenant.name,
@@ -69,7 +80,8 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
     opening: { id: envelope.id, type: envelope.type, seq },
     openedAt: at,
     attempt: (before?.attempt ?? 0) + 1,
-    key: typeof key === "string" ? key : undefined,
+    key: retry && (keyIn(envelope) as string),
+    retry,
     deadline: deadlineOf(envelope, at),
     timer: undefined,
     targetBefore: known ? known.target : undefined,
@@ -85,15 +97,20 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
     lastAt: at,
   };
   tenant.delegations.byTask.set(id, delegation);
-  if (delegation.key !== undefined) {
-    const parentId = parentIdOf(envelope) ?? delegation.parentId;
-    const byKey = keyOf(parentId, envelope.source, delegation.key);
-    tenant.delegations.byKey.set(byKey, { taskId: id, seq });
-  }
+  if (retry) tenant.delegations.byKey.set(retry.key, retry);
   if (task.owner === undefined) task.target = delegation.delegatedTo;
   task.lastAt = at;
   arm(state, delegation);
   return undefined;
+}
+
+function retryOf(
+  envelope: Envelope,
+  { taskId, seq, parentId }: { taskId: string; seq: number; parentId: string | undefined },
+): Retry | undefined {
+  const key = keyIn(envelope);
+  if (typeof key !== "string") return undefined;
+  return { key: keyOf(parentIdOf(envelope) ?? parentId, envelope.source, key), taskId, seq };
 }
 
 function accept(
@@ -127,7 +144,7 @@ function run(state: TaskState, delegation: Delegation, task: Task): void {
 function rejectOffer(
   state: TaskState,
   delegation: Delegation,
-  { envelope, seq }: EventEntry,
+  { envelope, seq, at }: EventEntry,
 ): string | undefined {
   const { task } = delegation;
   if (task === undefined || ["rejected", "handed_off"].includes(delegation.state)) {
@@ -136,6 +153,7 @@ function rejectOffer(
   disarm(state, delegation);
   voidTokens(delegation, task, seq);
   delegation.state = "rejected";
+  state.over.push({ kind: "offer", at, tenant: task.tenant, delegation });
   const reason = textOf(envelope, "reason");
   delegation.reason = reason === undefined ? undefined : bounded(reason, REASON_LENGTH_MAX);
   delegation.retryAfter = instantOf(envelope, "retry_after");
@@ -186,7 +204,7 @@ function escalate(
 function handOff(
   state: TaskState,
   delegation: Delegation,
-  { envelope, seq, at }: EventEntry,
+  { envelope, seq }: EventEntry,
 ): string | undefined {
   const { task, delegatedTo } = delegation;
   if (task === undefined || delegatedTo === undefined || delegation.state !== "accepted") {
@@ -194,7 +212,6 @@ function handOff(
   }
   const { tokens } = task.tenant.delegations;
   const proof = proofOf(envelope);
-  forgetTokens(tokens, at);
   if (proof) rememberToken(tokens, proof, seq, envelope.id);
   voidTokens(delegation, task, seq);
   const { id, type } = envelope;
@@ -210,7 +227,6 @@ export function evolveIssue(state: TaskState, entry: TokenIssuedEntry): string |
   const { body, tenant, at } = entry;
   const delegation = findDelegation(state, tenant, body.task_id);
   if (delegation?.task === undefined) return `no delegation of ${body.task_id}`;
-  forgetTokens(delegation.task.tenant.delegations.tokens, at);
   const alive = delegation.issued.filter(({ exp }) => exp > at);
   delegation.issued = [...alive, { jti: body.jti, exp: body.exp * 1000 }];
   delegation.issuedCount += 1;

@@ -118,7 +118,7 @@ export function shownTokenRefusal(
   const { envelope, tenant, source, token } = input;
   if (envelope.handoff_token === undefined) return undefined;
   const presented = { facts: token, source, isDemanded: isProofDemanded(state, settings, input) };
-  const memory = state.tenants.get(tenant)?.delegations.tokens ?? createTokenMemory();
+  const memory = state.tenants.get(tenant)?.delegations.tokens ?? createTokenMemory(tenant);
   const verdict = judgeShownToken(memory, {
     ...presented,
     now,

@@ -1,5 +1,6 @@
 /** What an offer holds while it stands: a timer and tokens; both go with it. */
 import type { Task, TaskState } from "../state.ts";
+import { dropTimer } from "../timers.ts";
 import { rememberToken } from "../tokens/memory.ts";
 import type { Delegation } from "./state.ts";
 
@@ -10,12 +11,19 @@ const FORMER_MAX = 16;
 export function arm(state: TaskState, delegation: Delegation): void {
   const { deadline: due, opening } = delegation;
   if (due === undefined || delegation.timer) return;
-  delegation.timer = { kind: "delegation", due, order: opening.seq, delegation, index: -1 };
+  delegation.timer = {
+    kind: "delegation",
+    due,
+    order: opening.seq,
+    delegation,
+    index: -1,
+    heldBy: undefined,
+  };
   state.timers.add(delegation.timer);
 }
 
 export function disarm(state: TaskState, delegation: Delegation): void {
-  if (delegation.timer) state.timers.remove(delegation.timer);
+  if (delegation.timer) dropTimer(state, delegation.timer);
   delegation.timer = undefined;
 }
 

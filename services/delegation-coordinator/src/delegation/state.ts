@@ -2,10 +2,10 @@
  * State of delegations (spec 5.6), by the id of the delegated task.
  *
  * D1 A task has one owner at any time. Whose it is changes with a handoff and nothing else.
- * D2 A rejection is remembered, so that a party out of turn is told from a stranger.
+ * D2 A rejection is remembered for a while, so that a party out of turn is told from a stranger.
  */
 import type { Instant } from "@harmovela/envelope";
-import type { DeadlineTimer, Task, TaskState } from "../state.ts";
+import type { DeadlineTimer, PlanState, Task, TaskState } from "../state.ts";
 import { createTokenMemory, type TokenMemory } from "../tokens/memory.ts";
 
 export type DelegationStateName =
@@ -43,6 +43,8 @@ export interface Delegation {
   /** How many times this task was offered. */
   readonly attempt: number;
   readonly key: string | undefined;
+  /** What a retry by its key finds. */
+  readonly retry: Retry | undefined;
   /** Until when it must be accepted, and the work be done. */
   readonly deadline: Instant | undefined;
   timer: DelegationTimer | undefined;
@@ -73,18 +75,29 @@ export interface DelegationTimer {
   readonly order: number;
   readonly delegation: Delegation;
   index: number;
+  heldBy: PlanState | undefined;
+}
+
+/** With what a retry by key is answered. */
+export interface Retry {
+  /** Of the delegator, under the parent (`keyOf`). */
+  readonly key: string;
+  readonly taskId: string;
+  readonly seq: number;
 }
 
 /** Of one tenant. Ids come from agents, so every table is a Map. */
 export interface DelegationBook {
   readonly byTask: Map<string, Delegation>;
-  /** What a retry by key is answered with. */
-  readonly byKey: Map<string, { taskId: string; seq: number }>;
+  readonly byKey: Map<string, Retry>;
   readonly tokens: TokenMemory;
 }
 
-export function createDelegationBook(): DelegationBook {
-  return { byTask: new Map(), byKey: new Map(), tokens: createTokenMemory() };
+export function createDelegationBook(
+  tenant: string,
+  tokens: TokenMemory["oldest"],
+): DelegationBook {
+  return { byTask: new Map(), byKey: new Map(), tokens: createTokenMemory(tenant, tokens) };
 }
 
 export function findDelegation(

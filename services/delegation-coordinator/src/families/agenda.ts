@@ -47,13 +47,14 @@ function add(agenda: Agenda, fields: Omit<Duty, "order" | "index">): void {
   (duty.urgency === "timer" ? agenda.timers : agenda.steps).add(duty);
 }
 
-/** Nothing happens when there is no such duty. */
-export function strike(agenda: Agenda, tenant: string, id: string): void {
+/** The duty that was struck; nothing happens when there is no such one. */
+export function strike(agenda: Agenda, tenant: string, id: string): Duty | undefined {
   const key = dutyKey(tenant, id);
   const duty = agenda.duties.get(key);
-  if (duty === undefined) return;
+  if (duty === undefined) return undefined;
   agenda.duties.delete(key);
   (duty.urgency === "timer" ? agenda.timers : agenda.steps).remove(duty);
+  return duty;
 }
 
 function dutyKey(tenant: string, id: string): string {

@@ -2,11 +2,12 @@
  * Budgets (spec 3.2, section 11, C22): one counter for each, in either form of payload. Every accepted
  * envelope that names a budget adds its `budget_cost`; what would pass the limit is refused.
  */
-import type { Decision, Envelope, EventEntry, Judged } from "@harmovela/envelope";
+import type { Decision, Envelope, EventEntry, Instant, Judged } from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
 import { payloadObject, textOf } from "../rules/identity.ts";
 import { isObject } from "./policy.ts";
 import type { Budget, FamilyState, TenantFamilies } from "./state.ts";
+import { remember } from "./unused.ts";
 
 const ESTABLISH = "budget.establish";
 
@@ -37,12 +38,27 @@ export function costRefusal(
 export function spend(
   tenant: TenantFamilies,
   { budget_id: id, budget_cost: cost }: Envelope,
+  at: Instant,
 ): void {
   if (typeof id !== "string" || typeof cost !== "number" || !(cost > 0)) return;
   const budget = tenant.budgets.get(id);
   if (budget === undefined) return;
+  budget.memory.usedAt = at;
   budget.spent += cost;
   budget.isExhausted ||= budget.spent >= budget.limit;
+}
+
+/** A budget that still holds somebody back is in use. */
+export function noteRefusal(
+  tenant: TenantFamilies | undefined,
+  envelope: Envelope,
+  at: Instant,
+): void {
+  const error = payloadObject(envelope)?.error;
+  if (!isObject(error) || error.code !== "budget_exceeded" || !isObject(error.details)) return;
+  const { budget_id: id } = error.details;
+  const budget = typeof id === "string" ? tenant?.budgets.get(id) : undefined;
+  if (budget) budget.memory.usedAt = at;
 }
 
 /** Whoever established a budget is the only one who may change it. */
@@ -68,7 +84,11 @@ export function decideBudget(state: FamilyState, { envelope, tenant, source }: J
   return { reject: reject("protocol_error", "this budget is established already", details) };
 }
 
-export function evolveBudget(tenant: TenantFamilies, { envelope }: EventEntry): void {
+export function evolveBudget(
+  state: FamilyState,
+  tenant: TenantFamilies,
+  { envelope, at }: EventEntry,
+): void {
   const id = budgetIdOf(envelope);
   if (id === undefined) return;
   const known = tenant.budgets.get(id);
@@ -81,11 +101,15 @@ export function evolveBudget(tenant: TenantFamilies, { envelope }: EventEntry): 
       limit,
       spent: 0,
       isExhausted: limit <= 0,
+      memory: remember(state, tenant, { kind: "budgets", key: id, at }),
     };
     tenant.budgets.set(id, budget);
-  } else if (known?.issuer !== envelope.source) {
-    // What others observe of a budget is a fact, and no change of it.
-  } else if (envelope.type === "adaptation.budget.exhausted") known.isExhausted = true;
+    return;
+  }
+  // What others observe of a budget is a fact, and no change of it.
+  if (known?.issuer !== envelope.source) return;
+  known.memory.usedAt = at;
+  if (envelope.type === "adaptation.budget.exhausted") known.isExhausted = true;
   else if (envelope.type === "adaptation.budget.adjusted" && limit !== undefined) {
     known.limit = limit;
     known.isExhausted = known.spent >= limit;

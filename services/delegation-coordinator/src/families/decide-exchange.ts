@@ -5,7 +5,13 @@
  *    Whether it did is known when the window ends, and not before.
  * X2 Only the target answers. Its end of a request that nobody accepted is taken as both.
  */
-import { type Decision, type Envelope, isHarness, type Judged } from "@harmovela/envelope";
+import {
+  type DecideContext,
+  type Decision,
+  type Envelope,
+  isHarness,
+  type Judged,
+} from "@harmovela/envelope";
 import { type JsonObject, reject } from "@harmovela/failure";
 import { grantsCrossTenant } from "../rules/governance.ts";
 import { payloadObject, textOf } from "../rules/identity.ts";
@@ -15,21 +21,32 @@ import {
   exchangeRulesOf,
   findExchange,
 } from "./exchange-types.ts";
+import type { FamilySettings } from "./settings.ts";
 import { isNewer, versionKey } from "./snapshot-version.ts";
 import type { Exchange, FamilyState } from "./state.ts";
+import { isUnused } from "./unused.ts";
 
-export function decideExchange(state: FamilyState, input: Judged): Decision {
-  const { envelope, source } = input;
+export function decideExchange(
+  state: FamilyState,
+  { retentionMs }: FamilySettings,
+  input: Judged,
+  { now }: DecideContext,
+): Decision {
+  const { envelope, source, tenant } = input;
   const rules = exchangeRulesOf(envelope.type);
   if (rules === undefined) return { accept: envelope };
-  if (envelope.type === `${rules.kind}.requested`) return decideRequest(state, rules, input);
-  const asked = findExchange(state, input.tenant, rules.kind, correlationOf(envelope));
-  const isEcho = isHarness(source) && source !== asked?.target;
+  const isRequest = envelope.type === `${rules.kind}.requested`;
+  const correlation = isRequest ? envelope.correlation_id : correlationOf(envelope);
+  const known = findExchange(state, tenant, rules.kind, correlation);
+  // Whether it is still there is a matter of time, and not of who has looked.
+  const live = known && !isUnused(known.memory, retentionMs, now) ? known : undefined;
+  if (isRequest) return decideRequest(rules, input, live);
+  const isEcho = isHarness(source) && source !== live?.target;
   if (isEcho && rules.echoed.has(envelope.type)) return { accept: envelope };
-  return decideAnswer(state, rules, input);
+  return decideAnswer(state, rules, input, { correlation, live });
 }
 
-function decideRequest(state: FamilyState, rules: ExchangeRules, input: Judged): Decision {
+function decideRequest(rules: ExchangeRules, input: Judged, live: Exchange | undefined): Decision {
   const { envelope, tenant } = input;
   const refuse = (message: string, details: JsonObject): Decision => ({
     reject: reject(rules.invalid, message, details),
@@ -42,7 +59,6 @@ function decideRequest(state: FamilyState, rules: ExchangeRules, input: Judged):
     const error = reject("unauthorized", "another tenant may not be addressed", details);
     return { reject: error, as: rules.rejected };
   }
-  const live = findExchange(state, tenant, rules.kind, envelope.correlation_id);
   if (live) {
     return refuse("this correlation id belongs to a live request", {
       correlation_id: live.correlation,
@@ -67,14 +83,17 @@ function isForeign(envelope: Envelope, tenant: string): boolean {
   return other !== undefined && other !== own && !grantsCrossTenant(envelope.roles);
 }
 
-function decideAnswer(state: FamilyState, rules: ExchangeRules, input: Judged): Decision {
-  const { envelope, tenant, source } = input;
-  const correlation = correlationOf(envelope);
+function decideAnswer(
+  state: FamilyState,
+  rules: ExchangeRules,
+  input: Judged,
+  { correlation, live }: { correlation: string | undefined; live: Exchange | undefined },
+): Decision {
+  const { envelope, source } = input;
   if (correlation === undefined) {
     const details = { missing: ["correlation_id"] };
     return { reject: reject(rules.invalid, `${envelope.type} answers nothing`, details) };
   }
-  const live = findExchange(state, tenant, rules.kind, correlation);
   if (live === undefined) {
     return {
       reject: reject(rules.invalid, "no live request has this correlation id", {
@@ -115,7 +134,7 @@ function staleResponse(
   }
   const version = payloadObject(envelope)?.snapshot_version;
   const key = versionKey(live.target, live.scope);
-  const newest = state.tenants.get(tenant)?.versions.get(key);
+  const newest = state.tenants.get(tenant)?.versions.get(key)?.newest;
   if (typeof version !== "string" && typeof version !== "number") return undefined;
   if (newest === undefined || !isNewer(newest, version)) return undefined;
   const details = { correlation_id: live.correlation, newest_version: newest };

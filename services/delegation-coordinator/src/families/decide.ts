@@ -46,9 +46,9 @@ export function decideFamily(
       return decideSubscription(state, settings, input, ctx);
     case "command":
     case "query":
-      return decideExchange(state, input);
+      return decideExchange(state, settings, input, ctx);
     case "tool":
-      return decideToolCall(state, input);
+      return decideToolCall(state, settings, input, ctx);
     case "adaptation":
       return decideBudget(state, input);
     default:

@@ -2,7 +2,7 @@ import type { Envelope, EventEntry, Instant } from "@harmovela/envelope";
 import { reject } from "@harmovela/failure";
 import { millisecondsOf, payloadObject, textOf } from "../rules/identity.ts";
 import { LAST_INSTANT } from "../settings.ts";
-import { addTimer, strike } from "./agenda.ts";
+import { addTimer } from "./agenda.ts";
 import { derive, type Origin } from "./derived.ts";
 import {
   correlationOf,
@@ -12,8 +12,10 @@ import {
   findExchange,
 } from "./exchange-types.ts";
 import type { FamilySettings } from "./settings.ts";
+import { release, settle } from "./settle.ts";
 import { rememberVersion, versionKey } from "./snapshot-version.ts";
 import type { Exchange, FamilyState, TenantFamilies } from "./state.ts";
+import { remember } from "./unused.ts";
 
 type Settings = FamilySettings & { service: string };
 
@@ -43,7 +45,8 @@ export function evolveExchange(
   }
   const version = payloadObject(envelope)?.snapshot_version;
   if (envelope.type === "query.response" && isVersion(version)) {
-    rememberVersion(tenant, versionKey(live.target, live.scope), version);
+    const key = versionKey(live.target, live.scope);
+    rememberVersion(state, tenant, { key, version, at: entry.at });
   }
   settle(state, tenant, live);
 }
@@ -62,7 +65,9 @@ function open(
   const { envelope, at, seq } = entry;
   const { target, correlation_id: correlation, source: requester } = envelope;
   if (!target || !correlation) return;
-  forgetOld(state, settings, tenant, rules, at);
+  const exchanges = exchangesOf(tenant, rules.kind);
+  const before = exchanges.get(correlation);
+  if (before) settle(state, tenant, before);
   const named = millisecondsOf(envelope, "negotiation_window_ms");
   const exchange: Exchange = {
     kind: rules.kind,
@@ -74,13 +79,11 @@ function open(
     at,
     scope: textOf(envelope, "query_scope"),
     windowMs: typeof named === "number" ? named : settings.negotiationWindowMs,
+    memory: remember(state, tenant, { kind: rules.kind, key: correlation, at }),
     request: withoutContent(envelope),
     duty: undefined,
     state: "requested",
   };
-  const exchanges = exchangesOf(tenant, rules.kind);
-  const before = exchanges.get(correlation);
-  if (before) settle(state, tenant, before);
   exchanges.set(correlation, exchange);
   if (tenant.sources.has(target)) {
     if (rules.kind === "command") oweAcceptance(state, settings.service, tenant, exchange, at);
@@ -88,7 +91,7 @@ function open(
   }
   const group = tenant.awaited.get(target) ?? new Set();
   tenant.awaited.set(target, group.add(exchange));
-  oweRefusal(state, settings.service, tenant, rules, exchange);
+  oweRefusal(state, settings, tenant, rules, exchange);
 }
 
 /** What an answer inherits of the request; its arguments may be large. */
@@ -127,16 +130,16 @@ function oweAcceptance(
   addTimer(state.agenda, tenant.name, event, at);
 }
 
-/** X1: what is owed when the window ends and the target has not spoken. */
+/** X1: what is owed when the window ends, no later than the request is forgotten, and the target has not spoken. */
 function oweRefusal(
   state: FamilyState,
-  service: string,
+  { service, retentionMs }: Settings,
   tenant: TenantFamilies,
   rules: ExchangeRules,
   exchange: Exchange,
 ): void {
   const { correlation, target, windowMs } = exchange;
-  const due = Math.min(exchange.at + windowMs, LAST_INSTANT);
+  const due = Math.min(exchange.at + Math.min(windowMs, retentionMs), LAST_INSTANT);
   const reason = "negotiation_timeout";
   const error = reject(rules.invalid, "nobody has seen the target of this request", {
     correlation_id: correlation,
@@ -174,33 +177,5 @@ export function followFirstWord(
   for (const exchange of group) {
     release(state, tenant, exchange);
     if (exchange.kind === "command") oweAcceptance(state, service, tenant, exchange, entry.at);
-  }
-}
-
-/** Nothing is owed and nobody is awaited for it any more. */
-function release(state: FamilyState, tenant: TenantFamilies, exchange: Exchange): void {
-  if (exchange.duty !== undefined) strike(state.agenda, tenant.name, exchange.duty);
-  exchange.duty = undefined;
-  const group = tenant.awaited.get(exchange.target);
-  group?.delete(exchange);
-  if (group?.size === 0) tenant.awaited.delete(exchange.target);
-}
-
-function settle(state: FamilyState, tenant: TenantFamilies, exchange: Exchange): void {
-  release(state, tenant, exchange);
-  exchangesOf(tenant, exchange.kind).delete(exchange.correlation);
-}
-
-/** A request that was never answered is forgotten with the log that holds it. */
-function forgetOld(
-  state: FamilyState,
-  settings: Settings,
-  tenant: TenantFamilies,
-  { kind }: ExchangeRules,
-  now: Instant,
-): void {
-  for (const exchange of exchangesOf(tenant, kind).values()) {
-    if (exchange.at + settings.retentionMs >= now) return;
-    settle(state, tenant, exchange);
   }
 }

@@ -1,23 +1,44 @@
 /** Folds an entry into the families around tasks; total on every entry. */
-import { type DomainEntry, type EventEntry, evolveSession, isService } from "@harmovela/envelope";
+import {
+  type DomainEntry,
+  type EventEntry,
+  evolveSession,
+  isService,
+  type Session,
+} from "@harmovela/envelope";
 import { strike } from "./agenda.ts";
-import { evolveBudget, spend } from "./budgets.ts";
+import { evolveBudget, noteRefusal, spend } from "./budgets.ts";
 import { evolveExchange, followFirstWord } from "./evolve-exchange.ts";
 import { evolveCapabilities, followSession, unwatch } from "./sessions.ts";
 import type { FamilySettings } from "./settings.ts";
 import { type FamilyState, openTenant } from "./state.ts";
-import { evolveSubscription } from "./subscriptions.ts";
+import { dropSubscription, evolveSubscription } from "./subscriptions.ts";
 import { evolveToolCall } from "./tool-calls.ts";
+import { closeTenant, forgetUnused, remember } from "./unused.ts";
 
 type Settings = FamilySettings & { service: string };
 
 export function evolveFamily(state: FamilyState, settings: Settings, entry: DomainEntry): void {
+  forgetUnused(state, settings.retentionMs, entry.at);
+  const moved = evolveSession(state.sessions, entry);
+  fold(state, settings, entry, moved);
+  const tenant = state.tenants.get(entry.tenant);
+  if (tenant) closeTenant(state, tenant);
+}
+
+function fold(
+  state: FamilyState,
+  settings: Settings,
+  entry: DomainEntry,
+  moved: Session | undefined,
+): void {
   const isDerived = "owed" in entry.cause;
   switch (entry.kind) {
     case "obligation_failed": {
       const ids = "owed" in entry.cause ? [entry.id, entry.cause.owed] : [entry.id];
       for (const id of ids) {
-        strike(state.agenda, entry.tenant, id);
+        const duty = strike(state.agenda, entry.tenant, id);
+        if (duty) dropSubscription(state, duty);
         unwatch(state, entry.tenant, id);
       }
       break;
@@ -25,17 +46,21 @@ export function evolveFamily(state: FamilyState, settings: Settings, entry: Doma
     case "begun":
       // Spent when it is decided: the event that ends the plan costs nothing more.
       if (!isDerived) {
-        spend(openTenant(state, entry.tenant), entry.plan.envelope);
-        hear(state, settings, entry.tenant, entry.plan.envelope.source, entry.at);
+        const { envelope } = entry.plan;
+        spend(openTenant(state, entry.tenant), envelope, entry.at);
+        hear(state, settings, entry.tenant, envelope.source, entry.at);
       }
       break;
     case "event":
       if (isDerived) strike(state.agenda, entry.tenant, entry.envelope.id);
-      if (isDerived || !isRefusal(settings, entry)) evolveEvent(state, settings, entry, isDerived);
+      if (isDerived || !isRefusal(settings, entry)) {
+        if (moved) followSession(state, settings, moved, entry);
+        evolveEvent(state, settings, entry, isDerived);
+      } else noteRefusal(state.tenants.get(entry.tenant), entry.envelope, entry.at);
   }
 }
 
-/** What the service answered to somebody's envelope; it says nothing about the state. */
+/** What the service answered to somebody's envelope; it changes nothing. */
 function isRefusal(settings: Settings, { envelope }: EventEntry): boolean {
   return envelope.source === settings.service && envelope.type.endsWith(".rejected");
 }
@@ -47,10 +72,8 @@ function evolveEvent(
   isDerived: boolean,
 ): void {
   const { envelope } = entry;
-  const moved = evolveSession(state.sessions, entry);
-  if (moved) followSession(state, settings, moved, entry);
   const tenant = openTenant(state, entry.tenant);
-  if (!isDerived) spend(tenant, envelope);
+  if (!isDerived) spend(tenant, envelope, entry.at);
   switch (envelope.type.slice(0, envelope.type.indexOf("."))) {
     case "capabilities":
       if (!isDerived) evolveCapabilities(state, settings, entry);
@@ -63,15 +86,15 @@ function evolveEvent(
       evolveExchange(state, settings, tenant, entry, isDerived);
       break;
     case "tool":
-      evolveToolCall(settings, tenant, entry);
+      evolveToolCall(state, tenant, entry);
       break;
     case "adaptation":
-      evolveBudget(tenant, entry);
+      evolveBudget(state, tenant, entry);
   }
   if (!isDerived) hear(state, settings, entry.tenant, envelope.source, entry.at);
 }
 
-/** Everybody whose word was accepted has been seen (spec 5.9). */
+/** Whoever's word was accepted has been seen (spec 5.9), until that is long ago. */
 function hear(
   state: FamilyState,
   settings: Settings,
@@ -80,7 +103,13 @@ function hear(
   at: number,
 ): void {
   const tenant = openTenant(state, tenantName);
-  if (isService(source) || tenant.sources.has(source)) return;
-  tenant.sources.add(source);
+  if (isService(source)) return;
+  const known = tenant.sources.get(source);
+  if (known) {
+    known.usedAt = at;
+    return;
+  }
+  const memory = remember(state, tenant, { kind: "sources", key: source, at });
+  tenant.sources.set(source, memory);
   followFirstWord(state, settings.service, tenant, { source, at });
 }

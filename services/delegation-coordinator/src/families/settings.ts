@@ -16,7 +16,7 @@ export interface FamilySettings {
   negotiationWindowMs: number;
   /** Live subscriptions of one session, or of one agent outside sessions. */
   subscriptionsMax: number;
-  /** How long ended sessions and unanswered exchanges are remembered. */
+  /** How long what is over, or what nobody uses, is remembered. */
   retentionMs: number;
   /** The service's own L1 policy: `budget`, `timeouts`, `allowed_actions`, `termination` (spec 4.3). */
   policy: JsonObject;

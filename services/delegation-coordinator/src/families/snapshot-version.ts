@@ -1,5 +1,7 @@
 /** Snapshot versions only grow, for each target and scope (spec 5.9). */
-import type { TenantFamilies } from "./state.ts";
+import type { Instant } from "@harmovela/envelope";
+import type { FamilyState, TenantFamilies } from "./state.ts";
+import { remember } from "./unused.ts";
 
 /** Versions remembered for a tenant; the longest unused one goes first. */
 const VERSIONS_MAX = 10_000;
@@ -21,15 +23,20 @@ export function isNewer(one: number | string, other: number | string): boolean {
 }
 
 export function rememberVersion(
-  { versions }: TenantFamilies,
-  key: string,
-  version: number | string,
+  state: FamilyState,
+  tenant: TenantFamilies,
+  { key, version, at }: { key: string; version: number | string; at: Instant },
 ): void {
+  const { versions } = tenant;
+  const known = versions.get(key);
+  const memory = known?.memory ?? remember(state, tenant, { kind: "versions", key, at });
+  memory.usedAt = at;
   versions.delete(key);
-  versions.set(key, version);
+  versions.set(key, { newest: version, memory });
   if (versions.size <= VERSIONS_MAX) return;
-  for (const oldest of versions.keys()) {
+  for (const [oldest, { memory: last }] of versions) {
     versions.delete(oldest);
+    state.memories.remove(last);
     return;
   }
 }

@@ -10,6 +10,21 @@ import { Heap } from "../heap.ts";
 import { type Agenda, createAgenda } from "./agenda.ts";
 import type { FamilySettings } from "./settings.ts";
 
+/** Kinds of things that are forgotten when nobody uses them; most are named like their table. */
+export type MemoryKind = "sources" | "versions" | "calls" | "budgets" | ExchangeKind;
+
+/** When a thing was used last; it is forgotten when that is longer ago than the retention. */
+export interface Memory {
+  /** The last use that was known when its place in the heap was found. */
+  due: Instant;
+  readonly order: number;
+  index: number;
+  usedAt: Instant;
+  readonly tenant: TenantFamilies;
+  readonly kind: MemoryKind;
+  readonly key: string;
+}
+
 export interface Subscription {
   readonly id: string;
   readonly consumer: string;
@@ -26,7 +41,7 @@ export interface Subscription {
 
 export type ExchangeKind = "command" | "query";
 
-/** A live command or query (spec 5.9); a settled one is forgotten. */
+/** A live command or query (spec 5.9); a settled one is forgotten at once. */
 export interface Exchange {
   readonly kind: ExchangeKind;
   readonly correlation: string;
@@ -37,6 +52,7 @@ export interface Exchange {
   readonly at: Instant;
   readonly scope: string | undefined;
   readonly windowMs: number;
+  readonly memory: Memory;
   /** The request without its content. */
   readonly request: Envelope;
   /** The answer that is owed: acceptance, or refusal when the window ends. */
@@ -51,7 +67,7 @@ export interface ToolCall {
   readonly caller: string;
   /** Named by the request, else whoever answers first. */
   tool: string | undefined;
-  readonly at: Instant;
+  readonly memory: Memory;
   state: CallState;
 }
 
@@ -61,13 +77,20 @@ export interface Budget {
   limit: number;
   spent: number;
   isExhausted: boolean;
+  readonly memory: Memory;
+}
+
+/** The newest snapshot that was answered. */
+export interface Version {
+  newest: number | string;
+  readonly memory: Memory;
 }
 
 /** Ids come from agents, so every table is a Map. */
 export interface TenantFamilies {
   readonly name: string;
-  /** Everybody whose word was ever accepted. */
-  readonly sources: Set<string>;
+  /** Everybody whose word was accepted, and when last. */
+  readonly sources: Map<string, Memory>;
   readonly subscriptions: Map<string, Subscription>;
   /** Live subscriptions by session, or by agent outside sessions. */
   readonly subscribers: Map<string, Set<Subscription>>;
@@ -75,8 +98,8 @@ export interface TenantFamilies {
   readonly queries: Map<string, Exchange>;
   /** Requests to agents that nobody has seen, by agent. */
   readonly awaited: Map<string, Set<Exchange>>;
-  /** The newest snapshot answered, by target and scope, longest unused first. */
-  readonly versions: Map<string, number | string>;
+  /** By target and scope, longest unused first. */
+  readonly versions: Map<string, Version>;
   readonly calls: Map<string, ToolCall>;
   readonly budgets: Map<string, Budget>;
 }
@@ -96,6 +119,8 @@ export interface FamilyState {
   readonly watched: Heap<Watch>;
   /** By tenant and id of the `session.error` that would be owed. */
   readonly watches: Map<string, Watch>;
+  /** What is forgotten when nobody uses it, of all tenants. */
+  readonly memories: Heap<Memory>;
 }
 
 export function createFamilyState(settings: FamilySettings): FamilyState {
@@ -105,6 +130,7 @@ export function createFamilyState(settings: FamilySettings): FamilyState {
     agenda: createAgenda(),
     watched: new Heap(),
     watches: new Map(),
+    memories: new Heap(),
   };
 }
 
@@ -113,7 +139,7 @@ export function openTenant(state: FamilyState, name: string): TenantFamilies {
   if (tenant === undefined) {
     tenant = {
       name,
-      sources: new Set(),
+      sources: new Map(),
       subscriptions: new Map(),
       subscribers: new Map(),
       commands: new Map(),

@@ -11,7 +11,7 @@ import {
 } from "@harmovela/envelope";
 import { reject } from "@harmovela/failure";
 import { payloadObject, textOf } from "../rules/identity.ts";
-import { addStep, addTimer, strike } from "./agenda.ts";
+import { addStep, addTimer, type Duty, strike } from "./agenda.ts";
 import { derive, derivedId, isForBus } from "./derived.ts";
 import type { FamilySettings } from "./settings.ts";
 import { type FamilyState, openTenant, type Subscription, type TenantFamilies } from "./state.ts";
@@ -139,6 +139,14 @@ function remove(tenant: TenantFamilies, subscription: Subscription): void {
   const group = tenant.subscribers.get(key);
   group?.delete(subscription);
   if (group?.size === 0) tenant.subscribers.delete(key);
+}
+
+/** One whose end could not be written ends all the same: its session is over. */
+export function dropSubscription(state: FamilyState, { tenant: name, event }: Duty): void {
+  if (event.type !== "subscription.cancelled") return;
+  const tenant = state.tenants.get(name);
+  const known = find(state, name, textOf(event, "subscription_id"));
+  if (tenant && known) remove(tenant, known);
 }
 
 /** The end of a session owes the end of each of its subscriptions (spec 5.1). */

@@ -2,11 +2,12 @@
  * Tool calls that name themselves (`payload.call_id`) follow the stream of spec 5.10: nothing before
  * the request, nothing after the end. A call without a name is a fact: nothing says what it belongs to.
  */
-import type { Decision, EventEntry, Judged } from "@harmovela/envelope";
+import type { DecideContext, Decision, EventEntry, Judged } from "@harmovela/envelope";
 import { reject } from "@harmovela/failure";
 import { textOf } from "../rules/identity.ts";
 import type { FamilySettings } from "./settings.ts";
 import type { CallState, FamilyState, TenantFamilies, ToolCall } from "./state.ts";
+import { isUnused, remember } from "./unused.ts";
 
 const PREFIX = "tool.call.";
 
@@ -34,11 +35,18 @@ const NEXT: Readonly<Record<CallState, ReadonlySet<string>>> = {
 /** Said by the caller, or by either side. */
 const BY_CALLER: ReadonlySet<string> = new Set(["cancel.requested", "cancelled", "timed_out"]);
 
-export function decideToolCall(state: FamilyState, { envelope, tenant, source }: Judged): Decision {
+export function decideToolCall(
+  state: FamilyState,
+  { retentionMs }: FamilySettings,
+  { envelope, tenant, source }: Judged,
+  { now }: DecideContext,
+): Decision {
   const id = textOf(envelope, "call_id");
   if (id === undefined) return { accept: envelope };
   const word = envelope.type.slice(PREFIX.length);
-  const call = state.tenants.get(tenant)?.calls.get(id);
+  const known = state.tenants.get(tenant)?.calls.get(id);
+  // Whether it is still under way is a matter of time, and not of who has looked.
+  const call = known && !isUnused(known.memory, retentionMs, now) ? known : undefined;
   const refuse = (message: string, details: { from?: string } = {}): Decision => ({
     reject: reject("tool_error", message, { call_id: id, ...details, to: word }),
   });
@@ -62,7 +70,7 @@ function maySay(call: ToolCall, word: string, source: string): boolean {
 }
 
 export function evolveToolCall(
-  settings: FamilySettings,
+  state: FamilyState,
   tenant: TenantFamilies,
   { envelope, at }: EventEntry,
 ): void {
@@ -70,18 +78,20 @@ export function evolveToolCall(
   if (id === undefined) return;
   const { calls } = tenant;
   const word = envelope.type.slice(PREFIX.length);
+  const call = calls.get(id);
   if (word === "requested") {
-    for (const old of calls.values()) {
-      if (old.at + settings.retentionMs >= at) break;
-      calls.delete(old.id);
-    }
-    calls.set(id, { id, caller: envelope.source, tool: envelope.target, at, state: "requested" });
+    if (call) state.memories.remove(call.memory);
+    const memory = remember(state, tenant, { kind: "calls", key: id, at });
+    const { source: caller, target: tool } = envelope;
+    calls.set(id, { id, caller, tool, memory, state: "requested" });
     return;
   }
-  const call = calls.get(id);
   if (call === undefined) return;
-  if (ENDS.has(word)) calls.delete(id);
-  else if (isState(word)) {
+  call.memory.usedAt = at;
+  if (ENDS.has(word)) {
+    calls.delete(id);
+    state.memories.remove(call.memory);
+  } else if (isState(word)) {
     call.state = word;
     call.tool ??= envelope.source;
   }

@@ -1,0 +1,97 @@
+/**
+ * What is over is remembered for `retentionMs`: its id is not used again, and who comes late is told
+ * who won. Then it is forgotten, and its id is free (architecture, section 6).
+ *
+ * F1 Counted in the entries' own times, so that every fold forgets alike.
+ * F2 What lives is never forgotten, nor what it stands on. Descendants end before their ancestors, so
+ *    they leave the queue before them.
+ * F3 One entry lets go of a bounded number; what is left goes with the next ones.
+ */
+import type { Instant } from "@harmovela/envelope";
+import type { Delegation, DelegationBook } from "./delegation/state.ts";
+import type { Task, TaskState, TenantState } from "./state.ts";
+import { unlinkChild } from "./tree.ts";
+
+/** More than one entry can end, so that the queue gets shorter. */
+const FORGOTTEN_MAX = 64;
+
+/** A task that has ended, or an offer that was refused or has given way to another. */
+export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
+  | { readonly kind: "task"; readonly task: Task }
+  | { readonly kind: "offer"; readonly delegation: Delegation }
+);
+
+/** Lets go of what ended longer ago than the retention at the time of an entry (F1, F3). */
+export function forget(state: TaskState, retentionMs: number, at: Instant): void {
+  for (let left = FORGOTTEN_MAX; left > 0; left -= 1) {
+    const oldest = state.over.peek();
+    if (oldest === undefined || oldest.at + retentionMs >= at) break;
+    state.over.shift();
+    if (oldest.kind === "task") forgetTask(oldest.task);
+    else forgetOffer(oldest.tenant, oldest.delegation);
+    closeTenant(state, oldest.tenant);
+  }
+  forgetTokens(state, at);
+}
+
+function forgetTask(task: Task): void {
+  release(task);
+  leaveCursors(task);
+  unlinkChild(task);
+  if (task.parent) task.parent.forgottenCount += 1;
+}
+
+/**
+ * Its id belongs to another task from now on. Whoever wrote the log under a shorter retention had
+ * forgotten this one already.
+ */
+export function release(task: Task): void {
+  const { tasks, delegations } = task.tenant;
+  if (tasks.get(task.id) !== task) return;
+  tasks.delete(task.id);
+  const delegation = delegations.byTask.get(task.id);
+  if (delegation === undefined) return;
+  delegations.byTask.delete(task.id);
+  dropKey(delegations, delegation);
+}
+
+/** A cascade goes on above the leaf that it stood at. */
+function leaveCursors(task: Task): void {
+  if (task.tenant.plans.size === 0) return;
+  for (let at = task.parent; at; at = at.parent) {
+    if (at.plan?.cursor === task && task.parent) at.plan.cursor = task.parent;
+  }
+}
+
+/** The offer in force belongs to its task, and goes with it. */
+function forgetOffer({ tasks, delegations }: TenantState, delegation: Delegation): void {
+  dropKey(delegations, delegation);
+  const { taskId } = delegation;
+  if (delegations.byTask.get(taskId) === delegation && !tasks.has(taskId)) {
+    delegations.byTask.delete(taskId);
+  }
+}
+
+function dropKey({ byKey }: DelegationBook, { retry }: Delegation): void {
+  if (retry && byKey.get(retry.key) === retry) byKey.delete(retry.key);
+}
+
+/** Tokens are remembered for longer than they can live, and no longer. */
+function forgetTokens(state: TaskState, at: Instant): void {
+  for (let left = FORGOTTEN_MAX; left > 0; left -= 1) {
+    const oldest = state.tokens.peek();
+    if (oldest === undefined || oldest.due >= at) return;
+    state.tokens.remove(oldest);
+    const tenant = state.tenants.get(oldest.tenant);
+    tenant?.delegations.tokens.known.delete(oldest.jti);
+    if (tenant) closeTenant(state, tenant);
+  }
+}
+
+/** Nothing is left of a tenant of whom nothing is remembered. */
+function closeTenant(state: TaskState, tenant: TenantState): void {
+  const { tasks, plans, delegations } = tenant;
+  const { byTask, byKey, tokens } = delegations;
+  const count = tasks.size + plans.size + byTask.size + byKey.size + tokens.known.size;
+  if (count === 0 && state.tenants.get(tenant.name) === tenant) state.tenants.delete(tenant.name);
+}
