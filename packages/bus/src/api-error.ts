@@ -1,5 +1,5 @@
 /** Error answers of the server, by number. */
-import { HarmovelaError } from "@harmovela/failure";
+import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 
 /** An error answer of the server's JetStream API. */
 export interface ApiError {
@@ -12,7 +12,16 @@ export interface ApiError {
 export interface PubAck {
   stream?: string;
   seq?: number;
+  /** Not stored now: the server takes it for one that it has. */
+  duplicate?: boolean;
   error?: ApiError;
+}
+
+/** Where a publish was stored, or what the server takes it for a duplicate of. */
+export interface StoredAt {
+  stream: string;
+  seq: number;
+  isDuplicate: boolean;
 }
 
 /** The numbers that this package branches on or gives. */
@@ -71,8 +80,14 @@ export function apiCodeOf(caught: unknown): number {
   return typeof code === "number" ? code : 0;
 }
 
-/** Reads the answer to a publish; throws a typed error unless a stream has stored it. */
-export function readPubAck(data: Uint8Array): { stream: string; seq: number } {
+/** Whether a publish that the server calls a duplicate is stored is not known (case M11). */
+export function unconfirmed(details: JsonObject, cause?: unknown): HarmovelaError {
+  const message = "the server calls it a duplicate, and what it names is not this message";
+  return new HarmovelaError("effect_outcome_uncertain", message, { details, cause });
+}
+
+/** Reads the answer to a publish; throws a typed error unless a stream says that it is stored. */
+export function readPubAck(data: Uint8Array): StoredAt {
   let ack: PubAck;
   try {
     ack = (JSON.parse(new TextDecoder().decode(data)) ?? {}) as PubAck;
@@ -80,8 +95,11 @@ export function readPubAck(data: Uint8Array): { stream: string; seq: number } {
     throw new HarmovelaError("no_service", "who answered was no stream", { cause });
   }
   if (ack.error) throw toApiFailure(ack.error);
-  if (typeof ack.stream !== "string" || typeof ack.seq !== "number") {
-    throw new HarmovelaError("no_service", "who answered was no stream");
+  const { stream, seq } = ack;
+  const isDuplicate = ack.duplicate === true;
+  if (typeof stream === "string" && typeof seq === "number" && seq >= 1) {
+    return { stream, seq, isDuplicate };
   }
-  return { stream: ack.stream, seq: ack.seq };
+  if (isDuplicate) throw unconfirmed({});
+  throw new HarmovelaError("no_service", "who answered was no stream");
 }

@@ -1,6 +1,7 @@
 /** A task that was delegated to this agent, as the one who works on it sees it. */
 import type { HarmovelaError } from "@harmovela/failure";
 import type { Observed } from "./lane.ts";
+import { Promised } from "./promised.ts";
 import type { TaskAgent } from "./task-handle.ts";
 import { WorkerTask } from "./worker-task.ts";
 
@@ -8,6 +9,7 @@ export class DelegatedTask extends WorkerTask {
   readonly #name: string;
   #isHandedOff = false;
   #wake: (() => void)[] = [];
+  readonly #over = new Promised<void>();
 
   /** @internal `entry` is the request. */
   constructor(agent: TaskAgent, name: string, id: string, entry: Observed) {
@@ -23,6 +25,14 @@ export class DelegatedTask extends WorkerTask {
   async handedOff(): Promise<void> {
     while (!this.#isHandedOff && !this.signal.aborted)
       await new Promise<void>((resolve) => this.#wake.push(resolve));
+  }
+
+  /**
+   * Resolves when nothing that this process does for it counts any more: ended by others, given to
+   * somebody else, its session lost. A cancellation that is asked for leaves time to end it well.
+   */
+  get over(): Promise<void> {
+    return this.#over.promise;
   }
 
   protected override onEntry(entry: Observed): void {
@@ -41,7 +51,13 @@ export class DelegatedTask extends WorkerTask {
 
   override abort(error: HarmovelaError): void {
     super.abort(error);
+    this.#over.resolve();
     this.#rouse();
+  }
+
+  protected override stop(eventId: string, type: string): void {
+    super.stop(eventId, type);
+    if (type !== "task.cancel.requested") this.#over.resolve();
   }
 
   #rouse(): void {

@@ -12,6 +12,7 @@ import type { DelegateOptions, Work } from "./delegation-request.ts";
 import { type Offer, payloadOf } from "./offer.ts";
 import { RejectedError } from "./rejected-error.ts";
 import { TaskHandle, type WorkReport } from "./task-handle.ts";
+import { unlessUnheeded } from "./unheeded.ts";
 import type { Verdict } from "./verdict.ts";
 import type { WorkAgent } from "./work-agent.ts";
 
@@ -62,6 +63,8 @@ export interface JobEnvironment {
   handoffWaitMs: number;
   /** Gives an accepted offer back that was not begun. */
   giveBack: () => Promise<void>;
+  /** Told what whoever runs the process must know. */
+  report: (error: HarmovelaError) => void;
 }
 
 /** Tries of an ending whose outcome is uncertain; one of them at most is accepted. */
@@ -91,7 +94,7 @@ export async function runJob(
     },
   };
   try {
-    const result = await work(toJob(offer), ctx);
+    const result = await unlessUnheeded(environment, task, work(toJob(offer), ctx));
     await Promise.all(children.map((child) => child.ended()));
     await complete(environment, task, result ?? undefined);
   } catch (error) {

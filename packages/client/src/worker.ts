@@ -33,7 +33,7 @@ export interface WorkerOptions extends SessionOptions {
   drainMs?: number;
   /** What tells it to close: on its SIGTERM, as `process` does. */
   drainOn?: SignalSource;
-  /** Told what went wrong outside of jobs. Default: nobody. */
+  /** Told what went wrong outside of jobs, and of jobs that do not heed their signal. Default: nobody. */
   onError?: (error: HarmovelaError) => void;
 }
 
@@ -279,6 +279,7 @@ export class Worker {
       whenInSession: () => this.#inSession.promise,
       handoffWaitMs: this.#options.handoffWaitMs ?? HANDOFF_WAIT_MS,
       giveBack: () => this.#answers.reject(offer, "the worker was stopped"),
+      report: (error: HarmovelaError) => this.#report(error),
     };
     await runJob(environment, offer, task, this.#work);
   }

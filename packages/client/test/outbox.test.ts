@@ -1,6 +1,7 @@
 /** Publishing: verdicts, sending again, order of a task, bounds. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { HEADER } from "@harmovela/bus";
 import { HarmovelaError } from "@harmovela/failure";
 import { type Draft, RejectedError, type Verdict } from "../src/index.ts";
 import { type Judged, World } from "./world.ts";
@@ -263,22 +264,69 @@ describe("publish", () => {
     assert.deepEqual(peer.logged, ids);
   });
 
-  it("M19 4,000 at once, one in a hundred verdicts lost: each has its outcome and one entry", async () => {
+  it("M19 100,000 at once, one in a hundred fails: each has its outcome and one entry at most", async () => {
+    const total = 100_000;
+    const inFlightMax = 512;
     await using world = new World();
+    const kindOf = (id: string): number => Number(id.slice(4)) % 400;
+    const error = { code: "tool_error", message: "m", retryable: false };
     const peer = await world.peer({
-      loses: ({ envelope, count }) => count === 1 && Number(envelope.id.slice(4)) % 100 === 7,
+      judge: ({ envelope }) => (kindOf(envelope.id) === 7 ? error : "accept"),
+      loses: ({ envelope, count }) => count === 1 && kindOf(envelope.id) === 107,
     });
-    const { agent } = world.agent();
-    const ids = Array.from({ length: 4_000 }, (_, i) => `evt_${i}`);
-    const all = ids.map((id, i) => agent.publish(progress(`task_${i % 600}`, id)));
-    const verdicts = (await world.run(Promise.all(all))) as Verdict[];
-    assert.equal(verdicts.filter(({ duplicate }) => duplicate).length, 40);
-    assert.equal(peer.logged.length, 4_000);
-    assert.equal(new Set(peer.logged).size, 4_000);
+    // Of what arrives at the broker the same share is lost, or refused for now, the first time.
+    let arrived = 0;
+    world.server.faults.onArrival = ({ stream }) => {
+      if (stream !== "HV_IN_TASKS") return undefined;
+      arrived += 1;
+      if (arrived % 400 === 200) return { kind: "lost" };
+      if (arrived % 400 !== 300) return undefined;
+      return { kind: "refused", apiCode: 10_077, description: "no room" };
+    };
+    const { agent, bus } = world.agent({ maxOutstanding: inFlightMax });
+    const begun = new Set<string | undefined>();
+    let ended = 0;
+    let inFlightPeak = 0;
+    const store = bus.store.bind(bus);
+    bus.store = (subject, headers, ...rest) => {
+      // Every send of an envelope names the same place for its verdict.
+      begun.add(headers[HEADER.replyTo]);
+      inFlightPeak = Math.max(inFlightPeak, begun.size - ended);
+      return store(subject, headers, ...rest);
+    };
+    const counts = { accepted: 0, duplicate: 0, rejected: 0, other: 0 };
+    const isDone = new Promise<void>((resolve) => {
+      const settled = (as: keyof typeof counts): void => {
+        counts[as] += 1;
+        ended += 1;
+        if (ended === total) resolve();
+      };
+      for (let i = 0; i < total; i += 1) {
+        agent.publish(progress(`task_${i % 1_000}`, `evt_${i}`)).then(
+          (verdict) => settled((verdict as Verdict).duplicate ? "duplicate" : "accepted"),
+          (failure) => settled(failure instanceof RejectedError ? "rejected" : "other"),
+        );
+      }
+    });
+    await world.run(isDone, 10_000_000);
+    assert.deepEqual(counts, {
+      accepted: total * 0.995,
+      duplicate: total * 0.0025,
+      rejected: total * 0.0025,
+      other: 0,
+    });
     assert.equal(agent.outstanding, 0);
+    assert.equal(new Set(peer.logged).size, total * 0.9975);
+    assert.equal(peer.logged.length, total * 0.9975);
+    // Its caller hears of an end a moment after the next one has begun.
+    assert.ok(inFlightPeak < inFlightMax * 1.1, `${inFlightPeak} under way`);
+    // Every failure was one: lost and refused arrivals were sent again.
+    assert.ok(arrived >= total + (total / 400) * 3, `${arrived} arrivals`);
     const places = new Map(peer.logged.map((id, place) => [id, place]));
-    for (let i = 600; i < 4_000; i++)
-      assert.ok((places.get(`evt_${i - 600}`) ?? 0) < (places.get(`evt_${i}`) ?? 0));
+    for (let i = 1_000; i < total; i += 1) {
+      const place = places.get(`evt_${i}`) ?? total;
+      assert.ok((places.get(`evt_${i - 1_000}`) ?? 0) < place, `evt_${i}`);
+    }
   });
 
   it("a verdict on another envelope settles nothing", async () => {

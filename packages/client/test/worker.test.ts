@@ -34,6 +34,7 @@ async function setting(
   world: World,
   options: Partial<WorkerOptions> = {},
   peerOptions: PeerOptions & { answer?: (opened: Envelope) => Partial<Envelope> } = {},
+  hearing: "heeds its signal" | "deaf" = "heeds its signal",
 ): Promise<Setting> {
   const { answer = isReady, judge, reads, ...rest } = peerOptions;
   const opened: Envelope[] = [];
@@ -66,6 +67,7 @@ async function setting(
       (job, ctx) =>
         new Promise<JsonValue>((resolve, reject) => {
           jobs.set(job.taskId, { ctx, end: resolve, fail: reject });
+          if (hearing === "deaf") return;
           ctx.signal.addEventListener("abort", () => reject(ctx.signal.reason));
         }),
     ),
@@ -360,6 +362,58 @@ describe("a worker", () => {
       assert.equal(sent(peer).at(-1)?.type, "task.started");
       assert.equal(worker.running, 0);
     }
+  });
+
+  it("A13 a job that does not heed its signal gives its slot up when its task has ended, and is reported", async () => {
+    for (const end of ["task.cancelled", "task.timed_out"]) {
+      await using world = new World();
+      const { peer, worker, jobs, errors } = await setting(
+        world,
+        { patienceMs: 60_000 },
+        {},
+        "deaf",
+      );
+      for (const id of ["t", "next"]) await world.run(offer(peer, id));
+      await world.pass(100);
+      await world.run(peer.append({ type: "task.cancel.requested", task_id: "t" }));
+      await world.pass(10_000);
+      // It may still end by itself: the slot is its own until the forced end.
+      assert.deepEqual([[...jobs.keys()], errors], [["t"], []]);
+      await world.run(peer.append({ type: end, task_id: "t" }));
+      await world.pass(1_000);
+      assert.deepEqual([...jobs.keys()], ["t"]);
+      await world.pass(2_000);
+      assert.deepEqual([...jobs.keys()], ["t", "next"]);
+      assert.deepEqual(
+        errors.map(({ code, details }) => [code, details?.task_id]),
+        [["task_cancelled", "t"]],
+      );
+      // What it says in the end is said by nobody.
+      jobs.get("t")?.end("late");
+      jobs.get("next")?.end("done");
+      await world.pass(100);
+      assert.deepEqual(
+        sent(peer, "task.completed").map(({ task_id }) => task_id),
+        ["next"],
+      );
+      assert.equal(worker.running, 0);
+    }
+  });
+
+  it("a job that has returned is not reported, whatever becomes of its task later", async () => {
+    await using world = new World();
+    const { peer, jobs, errors } = await setting(
+      world,
+      {},
+      { judge: ({ envelope }) => (envelope.type === "task.completed" ? "ignore" : "accept") },
+    );
+    await world.run(offer(peer, "t"));
+    await world.pass(100);
+    jobs.get("t")?.end("done");
+    await world.pass(100);
+    await world.run(peer.append({ type: "task.cancelled", task_id: "t" }));
+    await world.pass(4_000);
+    assert.deepEqual(errors, []);
   });
 
   it("ends as cancelled what it is asked to cancel", async () => {

@@ -49,13 +49,13 @@ export class World implements AsyncDisposable {
   }
 
   /** Lets things happen until a promise is settled; throws when nothing is left that could settle it. */
-  async run<T>(promise: Promise<T>): Promise<T> {
+  async run<T>(promise: Promise<T>, stepsMax = STEPS_MAX): Promise<T> {
     let isSettled = false;
     const mark = (): void => {
       isSettled = true;
     };
     promise.then(mark, mark);
-    for (let step = 0; step < STEPS_MAX; step++) {
+    for (let step = 0; step < stepsMax; step++) {
       await turn();
       if (isSettled) return promise;
       this.clock.runNext();

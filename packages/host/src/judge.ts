@@ -178,6 +178,9 @@ function settle<State>(
       isOccupying: true,
     };
     refuse(context, message, now, refused, decision.reject, decision.as);
+    if (decision.late !== undefined) {
+      counters.addLate({ tenant, source: checked.source, work: decision.late });
+    }
   } else if ("duplicate" in decision) {
     counters.add("duplicates");
     const { seq, outcome } = decision.duplicate;

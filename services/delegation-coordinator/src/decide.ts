@@ -3,7 +3,7 @@ import type { DecideContext, Decision, Envelope, Judged } from "@harmovela/envel
 import { decideDelegation } from "./delegation/decide.ts";
 import { offeredRefusal } from "./delegation/refusals.ts";
 import { authorityRefusal, isEntitledToCancel } from "./rules/authority.ts";
-import { closingRefusal } from "./rules/closing.ts";
+import { closedBy, closingRefusal } from "./rules/closing.ts";
 import { governanceRefusal } from "./rules/governance.ts";
 import { millisecondsOf, parentIdOf, taskIdOf } from "./rules/identity.ts";
 import { activeChildren, alreadyEnded, refusal } from "./rules/refusals.ts";
@@ -70,7 +70,15 @@ function decideOnEnded(task: Task, input: Judged): Decision {
     cause !== undefined &&
     (cause === ended.causation || cause === ended.correlation || cause === task.cancelRequested) &&
     isEntitledToCancel(task, input.source);
-  return isOwnCancel ? { duplicate: { seq: ended.seq } } : { reject: alreadyEnded(task) };
+  return isOwnCancel
+    ? { duplicate: { seq: ended.seq } }
+    : { reject: alreadyEnded(task), ...lateBy(task, input) };
+}
+
+/** Its runner goes on with a task that has ended, or whose end is settled. */
+function lateBy(task: Task, { source }: Judged): { late?: string } {
+  const isOver = task.ended !== undefined || closedBy(task)?.hard === true;
+  return isOver && source === task.owner ? { late: task.id } : {};
 }
 
 function decideOnLive(task: Task, input: Judged): Decision {
@@ -82,7 +90,7 @@ function decideOnLive(task: Task, input: Judged): Decision {
     parentRefusal(task, envelope) ??
     planIdRefusal(task, envelope) ??
     closingRefusal(task, type);
-  if (refused) return { reject: refused };
+  if (refused) return { reject: refused, ...lateBy(task, input) };
 
   if (type === "task.cancel.requested") return { accept: envelope, verdict: { pending: true } };
   const to = stateAfter(type);

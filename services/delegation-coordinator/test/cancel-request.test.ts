@@ -30,10 +30,17 @@ function request(grace?: number, by = "agent:boss") {
   return ev("cancel.requested", "p", { id: "evt_req", by, target: "agent:a", payload });
 }
 
-test("C7 a cancel request is accepted at once and its outcome is pending", () => {
+test("C7 a cancel request is accepted at once, its outcome is pending until the forced end", () => {
   const scenario = family();
-  scenario.when(request()).accepted({ pending: true });
-  assert.equal(stateOf(scenario, "p"), "started");
+  scenario.when(request(700)).accepted({ pending: true });
+  const due = scenario.now + 700;
+  scenario.settle(due - 1);
+  // The agent ignores it and works on.
+  scenario.when(ev("progress", "p")).accepted();
+  assert.equal(stateOf(scenario, "p"), "progress");
+  const ended = envelopesOf(scenario.settle(due)).at(-1);
+  assert.deepEqual([ended?.type, ended?.task_id], ["task.cancelled", "p"]);
+  assert.equal(payloadOf(ended).forced, true);
 });
 
 test("running descendants are asked, parents first; tasks without runner end at once", () => {

@@ -100,7 +100,7 @@ for (const [name, rows] of Object.entries(TABLE)) {
   }
 }
 
-test("a delegated child is a live child of its parent", () => {
+test("B5 a delegated child is a live child of its parent, from its request on", () => {
   const scenario = requested();
   scenario.when(ev("completed", "p", { by: "agent:probe" })).rejected("task_error", {
     active_children: ["c"],

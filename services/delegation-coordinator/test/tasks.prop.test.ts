@@ -9,7 +9,7 @@ import { SERVICE } from "./support.ts";
 const RUNS = 300;
 const sequences = fc.array(command, { minLength: 10, maxLength: 80, size: "max" });
 
-test("every prefix of every log keeps the rules, and every plan finishes", () => {
+test("B7 every prefix of every log keeps the rules, and every plan finishes", () => {
   fc.assert(
     fc.property(sequences, (commands) => {
       const { scenario, oracle } = run(commands);

@@ -3,7 +3,7 @@ import { randomUUID } from "node:crypto";
 import type { Instant } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import { createInbox, type NatsConnection } from "@nats-io/nats-core";
-import { API_ERROR, apiCodeOf, readPubAck } from "../api-error.ts";
+import { API_ERROR, apiCodeOf, readPubAck, unconfirmed } from "../api-error.ts";
 import { callOut } from "../call-out.ts";
 import { ChainAppender } from "../chain-appender.ts";
 import { systemClock } from "../clock.ts";
@@ -147,7 +147,21 @@ export class JetStreamBus implements Bus {
     data: Uint8Array,
     timeoutMs = STORE_TIMEOUT_MS,
   ): Promise<{ stream: string; seq: number }> {
-    return readPubAck((await this.request(subject, headers, data, timeoutMs)).data);
+    const answer = await this.request(subject, headers, data, timeoutMs);
+    const { stream, seq, isDuplicate } = readPubAck(answer.data);
+    if (isDuplicate) await this.#confirm(stream, seq, data);
+    return { stream, seq };
+  }
+
+  /** After a change of leader a server may take a message for a duplicate that was never stored. */
+  async #confirm(stream: string, seq: number, data: Uint8Array): Promise<void> {
+    let stored: StoredMessage | undefined;
+    try {
+      stored = await this.read(stream, seq);
+    } catch (cause) {
+      throw unconfirmed({ stream, seq }, cause);
+    }
+    if (!stored || Buffer.compare(stored.data, data) !== 0) throw unconfirmed({ stream, seq });
   }
 
   publish(subject: string, headers: Headers, data: Uint8Array): void {

@@ -145,7 +145,10 @@ export class MemoryBus implements Bus {
     data: Uint8Array,
     timeoutMs = STORE_TIMEOUT_MS,
   ): Promise<{ stream: string; seq: number }> {
-    return readPubAck((await this.request(subject, headers, data, timeoutMs)).data);
+    const { stream, seq } = readPubAck(
+      (await this.request(subject, headers, data, timeoutMs)).data,
+    );
+    return { stream, seq };
   }
 
   publish(subject: string, headers: Headers, data: Uint8Array): void {

@@ -1,0 +1,32 @@
+/** Agents that were told that their work has ended and go on with it (case A13). */
+
+export interface Late {
+  tenant: string;
+  source: string;
+  /** What has ended, as the decider names it. */
+  work: string;
+}
+
+/** What was under way when the end came is refused too, and says nothing about who sent it. */
+const REFUSALS_UNTIL_SURE = 3;
+/** Works remembered at once; the longest silent one is forgotten first. */
+const WORKS_MAX = 1_000;
+
+export class LateWork {
+  readonly #refusals = new Map<string, number>();
+
+  /** Takes note of one refusal; true once for each work, when its agent evidently goes on. */
+  goesOn({ tenant, source, work }: Late): boolean {
+    const key = JSON.stringify([tenant, source, work]);
+    const count = (this.#refusals.get(key) ?? 0) + 1;
+    this.#refusals.delete(key);
+    this.#refusals.set(key, count);
+    if (this.#refusals.size > WORKS_MAX) {
+      for (const oldest of this.#refusals.keys()) {
+        this.#refusals.delete(oldest);
+        break;
+      }
+    }
+    return count === REFUSALS_UNTIL_SURE;
+  }
+}
