@@ -1,23 +1,28 @@
 /** The delegation coordinator as a process of its own, to be killed. Argument: its configuration as JSON. */
 import { connectBus, type LeaseOptions, systemClock } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { openHost } from "@harmovela/host";
+import { openHost, openTokenKeyFile } from "@harmovela/host";
 import pino from "pino";
 import { openBlindLease } from "./blind-lease.ts";
 import { Doom, type KillOrder } from "./kill-order.ts";
 import { withOverrides } from "./overrides.ts";
 
 export interface CoordinatorConfig {
-  url: string;
+  url: string | string[];
   instance: string;
   leaseTtlMs: number;
+  /** Copies of each stream. */
+  replicas: number;
+  /** Keys for handoff tokens, the same for all. */
+  tokenKeyFile: string;
   kill?: KillOrder;
   /** How late it learns that its lease is lost. */
   blindMs?: number;
 }
 
+const READY_LOOK_MS = 20;
 const config = JSON.parse(process.argv[2] ?? "") as CoordinatorConfig;
-const { url, instance, leaseTtlMs, kill, blindMs = 0 } = config;
+const { url, instance, leaseTtlMs, replicas, tokenKeyFile, kill, blindMs = 0 } = config;
 const definition = createCoordinator();
 const doom = kill === undefined ? undefined : new Doom(kill);
 const connect = (name: string) => connectBus({ servers: url, name, waitOnFirstConnect: true });
@@ -39,11 +44,19 @@ const host = await openHost({
     { level: process.env.HARMOVELA_TEST_LOG ?? "silent", base: { instance } },
     pino.destination(2),
   ),
-  replicas: 1,
+  tokens: await openTokenKeyFile(tokenKeyFile),
+  replicas,
   leaseTtlMs,
   replyPrefix: () => "_INBOX.",
 });
-process.stdout.write("started\n");
+// With what it takes for the time: a test that shifts the clock wants to see it.
+process.stdout.write(`started\nwall ${Date.now()}\n`);
+/** A standby that has read the whole log is warm. */
+const looking = setInterval(() => {
+  if (!host.status().isReady) return;
+  clearInterval(looking);
+  process.stdout.write("ready\n");
+}, READY_LOOK_MS);
 host.untilLeading().then(
   () => process.stdout.write("leading\n"),
   () => undefined,

@@ -12,7 +12,7 @@ import {
 import { checkLog, type Report, recordOf, type StoredRecord } from "@harmovela/check";
 import type { Envelope } from "@harmovela/envelope";
 import { eventually, within } from "./deadline.ts";
-import type { Seen, Tried, Verdict } from "./recording.ts";
+import type { Given, Seen, Tried, Verdict } from "./recording.ts";
 
 const STREAM = logStream("tasks");
 const decoder = new TextDecoder();
@@ -47,15 +47,18 @@ export async function readRecords(bus: Bus): Promise<StoredRecord[]> {
   return messages.filter(({ seq }) => seq <= last).map(recordOf);
 }
 
-/** The process that wrote the newest `epoch`; undefined when nobody answers. */
-export async function lastLeader(bus: JetStreamBus): Promise<string | undefined> {
+/** Who wrote the newest `epoch`, and its position; undefined when nobody answers. */
+export async function lastEpoch(
+  bus: JetStreamBus,
+): Promise<{ instance: string; epoch: number } | undefined> {
   try {
     const answer = await bus.nats.request(
       `$JS.API.STREAM.MSG.GET.${STREAM}`,
       JSON.stringify({ last_by_subj: controlSubject(undefined, "tasks", "epoch") }),
     );
     const { message } = answer.json<{ message?: { data?: string } }>();
-    return JSON.parse(Buffer.from(message?.data ?? "", "base64").toString()).instance;
+    const { instance, epoch } = JSON.parse(Buffer.from(message?.data ?? "", "base64").toString());
+    return { instance, epoch };
   } catch {
     return undefined;
   }
@@ -149,13 +152,33 @@ export function assertSeenIsStored(records: StoredRecord[], seen: Seen[]): numbe
   return sequences.length;
 }
 
-/** Appends that a plain subscriber saw going out and that are not in the log: what was fenced off. */
-export function countRefused(records: StoredRecord[], tried: Tried[]): number {
-  const stored = new Set(
-    records.map(({ subject, data }) => {
+/** Each token that was given out was recorded first, once (spec 7). */
+export function assertTokensRecorded(records: StoredRecord[], given: Given[]): void {
+  const issued = controlsOf(records, "token_issued").map(({ body }) => String(body.jti));
+  assert.equal(new Set(issued).size, issued.length, "no token is issued twice");
+  const known = new Set(issued);
+  for (const { task, jti } of given)
+    assert.ok(known.has(jti), `${jti} of ${task} was not recorded`);
+}
+
+/**
+ * Appends of displaced leaders: a plain subscriber saw them going out after the entry that began the
+ * next leadership, and they are not in the log.
+ */
+export function countDisplaced(records: StoredRecord[], tried: Tried[]): number {
+  const key = ({ subject, sha, epoch }: Tried) => `${subject} ${sha} ${epoch}`;
+  const stored = new Map(
+    records.map(({ seq, subject, headers, data }) => {
       const sha = createHash("sha256").update(data).digest("hex");
-      return `${subject} ${sha}`;
+      return [key({ subject, sha, epoch: Number(headers[HEADER.epoch]) }), seq];
     }),
   );
-  return tried.filter(({ subject, sha }) => !stored.has(`${subject} ${sha}`)).length;
+  let inForce = 0;
+  let count = 0;
+  for (const each of tried) {
+    const seq = stored.get(key(each));
+    if (seq !== undefined && seq === each.epoch) inForce = Math.max(inForce, seq);
+    if (seq === undefined && each.epoch < inForce) count += 1;
+  }
+  return count;
 }
