@@ -52,10 +52,9 @@ export class Coordinator implements AsyncDisposable {
     return this.isRunning && this.#hasSaid("ready");
   }
 
-  /** What its wall clock said when it started, before that undefined. */
-  get wallAtStart(): number | undefined {
-    const said = /^wall (\d+)$/m.exec(this.#printed)?.[1];
-    return said === undefined ? undefined : Number(said);
+  /** What a shifted wall clock showed at the start and after each step. */
+  get wallClock(): number[] {
+    return [...this.#printed.matchAll(/^wall (\d+)$/gm)].map(([, shown]) => Number(shown));
   }
 
   #hasSaid(line: string): boolean {
@@ -133,11 +132,6 @@ export class Fleet implements AsyncDisposable {
   /** Keeps so many processes running from now on, whatever happens to them; each gets the next order. */
   keep(size: number, order: () => KillOrder | undefined = () => undefined): void {
     for (let count = 0; count < size; count += 1) this.#keepOne(() => this.start(order()));
-  }
-
-  /** The same with one process for each wall clock: whoever replaces it has the same. */
-  keepWithClocks(shiftsMs: readonly number[]): void {
-    for (const shiftMs of shiftsMs) this.#keepOne(() => this.start(undefined, [shiftMs]));
   }
 
   /** One more process, which nobody replaces. */
