@@ -145,7 +145,7 @@ test("replicas an hour apart: no timer early, none later than the take-over, bot
     timers.push(...(await plantTimers(sender, `turn-${turn}`)));
     await pass(300);
     const { epoch = 0 } = (await lastEpoch(sender.bus)) ?? {};
-    losses.push({ epoch, at: Date.now(), isKilled: true, isPlain: true });
+    losses.push({ epoch, at: Date.now(), isKilled: true, isPlain: true, during: `turn ${turn}` });
     await leader.kill();
     const next = await eventually(DEADLINE_MS, "the other one leads", async () => {
       const known = await lastEpoch(sender.bus);

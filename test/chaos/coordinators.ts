@@ -158,7 +158,10 @@ export class Fleet implements AsyncDisposable {
     await member.ended;
     this.#members.delete(member);
     if (member.child.signalCode === "SIGKILL") this.killed += 1;
+    const { exitCode } = member.child;
     if (member.failure !== undefined) this.failures.push(`${member.instance}: ${member.failure}`);
+    else if (exitCode !== null && exitCode !== 0)
+      this.failures.push(`${member.instance}: exit code ${exitCode}`);
     if (this.#options.isLeaseFreed && !this.#isClosing) await this.#freeLease(member.instance);
   }
 

@@ -15,6 +15,8 @@ export interface Weather {
   chance: () => number;
   /** Leaders that were lost so far. */
   losses: Loss[];
+  /** Actions so far, the one under way included. */
+  history: string[];
 }
 
 interface Hit {
@@ -25,7 +27,7 @@ interface Hit {
 
 /** Does that to whoever leads, if he is there, and notes it. */
 async function strikeLeader(
-  { fleet, bus, losses }: Weather,
+  { fleet, bus, losses, history }: Weather,
   hit: Hit,
   strike: (leader: Coordinator) => void,
 ): Promise<Coordinator | undefined> {
@@ -39,6 +41,7 @@ async function strikeLeader(
     at: Date.now(),
     isKilled,
     isPlain: isWarm && isServerUp,
+    during: `${history.at(-1)} after ${history.at(-2) ?? "nothing"}`,
   });
   strike(leader);
   return leader;
