@@ -1,7 +1,7 @@
 /** The delegation coordinator as a process of its own, to be killed. Argument: its configuration as JSON. */
 import { connectBus, type LeaseOptions, systemClock } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { openHost, openTokenKeyFile } from "@harmovela/host";
+import { openHostPatiently, openTokenKeyFile } from "@harmovela/host";
 import pino from "pino";
 import { openBlindLease } from "./blind-lease.ts";
 import { Doom, type KillOrder } from "./kill-order.ts";
@@ -32,7 +32,7 @@ const writer = withOverrides(connected, {
     blindMs > 0 ? openBlindLease(connected, options, blindMs) : connected.openLease(options),
 });
 const answerer = await connect(`${instance} answerer`);
-const host = await openHost({
+const host = await openHostPatiently({
   ...definition,
   decider: doom?.decider(definition.decider) ?? definition.decider,
   version: "0.1.0",

@@ -21,8 +21,8 @@ export interface Weather {
 
 interface Hit {
   isKilled: boolean;
-  /** Whether the server runs on. */
-  isServerUp: boolean;
+  /** Whether server and standby run on. */
+  isAlone: boolean;
 }
 
 /** Does that to whoever leads, if he is there, and notes it. */
@@ -35,12 +35,12 @@ async function strikeLeader(
   const leader = fleet.members.find(({ instance }) => instance === known?.instance);
   if (known === undefined || leader === undefined) return undefined;
   const isWarm = fleet.members.some((member) => member !== leader && member.isWarm);
-  const { isKilled, isServerUp } = hit;
+  const { isKilled, isAlone } = hit;
   losses.push({
     epoch: known.epoch,
     at: Date.now(),
     isKilled,
-    isPlain: isWarm && isServerUp,
+    isPlain: isWarm && isAlone,
     during: `${history.at(-1)} after ${history.at(-2) ?? "nothing"}`,
   });
   strike(leader);
@@ -56,7 +56,7 @@ const stop = (process: Coordinator): void => process.signal("SIGSTOP");
 
 export const ACTIONS: Record<string, (weather: Weather) => Promise<void>> = {
   async killLeader(weather) {
-    const hit = { isKilled: true, isServerUp: true };
+    const hit = { isKilled: true, isAlone: true };
     const leader = await strikeLeader(weather, hit, (process) => process.signal("SIGKILL"));
     await leader?.ended;
   },
@@ -66,7 +66,7 @@ export const ACTIONS: Record<string, (weather: Weather) => Promise<void>> = {
   /** Longer than the lease: it wakes up displaced, with appends on its mind. */
   async pauseLeader(weather) {
     const ms = weather.leaseMs * (1.5 + 2 * weather.chance());
-    const paused = await strikeLeader(weather, { isKilled: false, isServerUp: true }, stop);
+    const paused = await strikeLeader(weather, { isKilled: false, isAlone: true }, stop);
     await pass(ms);
     paused?.signal("SIGCONT");
   },
@@ -88,7 +88,7 @@ export const ACTIONS: Record<string, (weather: Weather) => Promise<void>> = {
   },
   async pauseAndKillServer(weather) {
     const ms = weather.leaseMs * 2 * weather.chance();
-    const paused = await strikeLeader(weather, { isKilled: false, isServerUp: false }, stop);
+    const paused = await strikeLeader(weather, { isKilled: false, isAlone: false }, stop);
     await weather.server.kill();
     await weather.server.restart();
     await pass(ms);
@@ -109,8 +109,7 @@ export const ACTIONS: Record<string, (weather: Weather) => Promise<void>> = {
   },
   async killAll(weather) {
     const others = weather.fleet.members;
-    const hit = { isKilled: true, isServerUp: true };
-    await strikeLeader(weather, hit, () => {
+    await strikeLeader(weather, { isKilled: true, isAlone: false }, () => {
       for (const each of others) each.signal("SIGKILL");
     });
     await Promise.all(others.map((each) => each.kill()));

@@ -6,6 +6,7 @@ import type { Decider, Domain } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import type { Logger } from "pino";
 import { type Host, openHost } from "./host.ts";
+import { openHostPatiently } from "./open-patiently.ts";
 import type { ReadHandler, TokenIssuer } from "./options.ts";
 import type { TokenKeys } from "./tokens.ts";
 
@@ -35,7 +36,7 @@ export interface ServiceConfig {
   replicas?: number;
   /** Default 3,000: a standby writes within five seconds of a kill. */
   leaseTtlMs?: number;
-  /** Keep trying until a server is there. Default false. */
+  /** Keep trying until a server is there and its streams can be looked at. Default false. */
   waitOnFirstConnect?: boolean;
   /** Keys for handoff tokens; without them every token is opaque and none is issued. */
   tokens?: TokenKeys;
@@ -72,7 +73,8 @@ export async function openService<State>(
     });
     try {
       const isAuthenticated = writerAuth !== undefined;
-      const host = await openHost({
+      const open = waitOnFirstConnect ? openHostPatiently : openHost;
+      const host = await open({
         ...definition,
         version: config.version,
         instance,
