@@ -92,7 +92,11 @@ for (const grace of [undefined, 700]) {
     );
     for (const derived of [g, c, p]) {
       assert.equal(payloadOf(derived).forced, true);
-      assert.equal(derived?.created_at, new Date(due).toISOString(), "not before the grace is over");
+      assert.equal(
+        derived?.created_at,
+        new Date(due).toISOString(),
+        "not before the grace is over",
+      );
     }
     assert.equal(payloadOf(p).reason, "budget");
     assert.equal(p?.source, SERVICE);
