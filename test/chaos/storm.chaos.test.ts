@@ -1,7 +1,6 @@
 /**
  * P2 and P3 of the architecture: services and server killed, leaders paused, under load, by a seeded
- * schedule. The default run is short; of 200 actions (about ten minutes):
- * HARMOVELA_CHAOS_ACTIONS=200 node --conditions=development --import tsx --test test/chaos/storm.chaos.test.ts
+ * schedule. The default run is short; `npm run storm` is one of 200 actions (about five minutes).
  */
 import assert from "node:assert/strict";
 import { env } from "node:process";
