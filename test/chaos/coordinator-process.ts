@@ -50,17 +50,19 @@ const host = await openHostPatiently({
   replyPrefix: () => "_INBOX.",
 });
 process.stdout.write("started\n");
-/** A standby that has read the whole log is warm. */
-const looking = setInterval(() => {
-  if (!host.status().isReady) return;
-  clearInterval(looking);
-  process.stdout.write("ready\n");
-}, READY_LOOK_MS);
+/** Warm: it has read the whole log. One that was displaced reads it again. */
+let wasReady = false;
+setInterval(() => {
+  const { isReady } = host.status();
+  if (isReady !== wasReady) process.stdout.write(isReady ? "ready\n" : "cold\n");
+  wasReady = isReady;
+}, READY_LOOK_MS).unref();
 host.untilLeading().then(
   () => process.stdout.write("leading\n"),
   () => undefined,
 );
-host.done.catch((error: unknown) => {
+host.done.catch(async (error: unknown) => {
   process.stdout.write(`failed ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
+  await Promise.all([connected.close(), answerer.close()]);
 });

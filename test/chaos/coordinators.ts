@@ -47,9 +47,10 @@ export class Coordinator implements AsyncDisposable {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
-  /** It has read the whole log. */
+  /** It has read the whole log, and need not read it again. */
   get isWarm(): boolean {
-    return this.isRunning && this.#hasSaid("ready");
+    const said = this.#printed.match(/^(ready|cold)$/gm);
+    return this.isRunning && said?.at(-1) === "ready";
   }
 
   /** What a shifted wall clock showed at the start and after each step. */
