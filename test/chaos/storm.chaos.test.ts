@@ -18,6 +18,7 @@ import {
   assertSeenIsStored,
   assertTokensRecorded,
   countDisplaced,
+  lastEpoch,
   readRecords,
   untilSettled,
 } from "./stored-log.ts";
@@ -81,9 +82,10 @@ test("processes and the server are killed and paused under load", async (t) => {
     blindMs: BLIND_MS,
   });
   fleet.keep(2);
-  await eventually(20_000, "the streams are there", async () =>
-    (await readRecords(sender.bus)).length > 0 ? true : undefined,
-  );
+  await eventually(30_000, "one leads and both have read the log", async () => {
+    const isLed = (await lastEpoch(sender.bus)) !== undefined;
+    return isLed && fleet.members.every(({ isWarm }) => isWarm) ? true : undefined;
+  });
   await using recorder = await startRecorder({
     url: server.url,
     tenants: ["acme", "beta"],
