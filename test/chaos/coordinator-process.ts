@@ -1,23 +1,28 @@
 /** The delegation coordinator as a process of its own, to be killed. Argument: its configuration as JSON. */
 import { connectBus, type LeaseOptions, systemClock } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { openHost } from "@harmovela/host";
+import { openHostPatiently, openTokenKeyFile } from "@harmovela/host";
 import pino from "pino";
 import { openBlindLease } from "./blind-lease.ts";
 import { Doom, type KillOrder } from "./kill-order.ts";
 import { withOverrides } from "./overrides.ts";
 
 export interface CoordinatorConfig {
-  url: string;
+  url: string | string[];
   instance: string;
   leaseTtlMs: number;
+  /** Copies of each stream. */
+  replicas: number;
+  /** Keys for handoff tokens, the same for all. */
+  tokenKeyFile: string;
   kill?: KillOrder;
   /** How late it learns that its lease is lost. */
   blindMs?: number;
 }
 
+const READY_LOOK_MS = 20;
 const config = JSON.parse(process.argv[2] ?? "") as CoordinatorConfig;
-const { url, instance, leaseTtlMs, kill, blindMs = 0 } = config;
+const { url, instance, leaseTtlMs, replicas, tokenKeyFile, kill, blindMs = 0 } = config;
 const definition = createCoordinator();
 const doom = kill === undefined ? undefined : new Doom(kill);
 const connect = (name: string) => connectBus({ servers: url, name, waitOnFirstConnect: true });
@@ -27,7 +32,7 @@ const writer = withOverrides(connected, {
     blindMs > 0 ? openBlindLease(connected, options, blindMs) : connected.openLease(options),
 });
 const answerer = await connect(`${instance} answerer`);
-const host = await openHost({
+const host = await openHostPatiently({
   ...definition,
   decider: doom?.decider(definition.decider) ?? definition.decider,
   version: "0.1.0",
@@ -39,18 +44,27 @@ const host = await openHost({
     { level: process.env.HARMOVELA_TEST_LOG ?? "silent", base: { instance } },
     pino.destination(2),
   ),
-  replicas: 1,
+  tokens: await openTokenKeyFile(tokenKeyFile),
+  replicas,
   retentionMs: 30 * 86_400_000,
   snapshotEntries: 100,
   leaseTtlMs,
   replyPrefix: () => "_INBOX.",
 });
 process.stdout.write("started\n");
+/** Warm: it has read the whole log. One that was displaced reads it again. */
+let wasReady = false;
+setInterval(() => {
+  const { isReady } = host.status();
+  if (isReady !== wasReady) process.stdout.write(isReady ? "ready\n" : "cold\n");
+  wasReady = isReady;
+}, READY_LOOK_MS).unref();
 host.untilLeading().then(
   () => process.stdout.write("leading\n"),
   () => undefined,
 );
-host.done.catch((error: unknown) => {
+host.done.catch(async (error: unknown) => {
   process.stdout.write(`failed ${error instanceof Error ? error.message : String(error)}\n`);
   process.exitCode = 1;
+  await Promise.all([connected.close(), answerer.close()]);
 });

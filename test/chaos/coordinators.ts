@@ -1,15 +1,21 @@
 /** Coordinator processes: started, killed, paused, replaced. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
+import { dirname, join } from "node:path";
 import { connectBus, type JetStreamBus, LEASE_BUCKET } from "@harmovela/bus";
 import { bundleCoordinator } from "./bundle.ts";
 import type { CoordinatorConfig } from "./coordinator-process.ts";
 import { within } from "./deadline.ts";
 import type { KillOrder } from "./kill-order.ts";
 
+/** Shifts the wall clock of a process. */
+const SHIFTED_CLOCK = new URL("shifted-clock.mjs", import.meta.url).href;
+
 export class Coordinator implements AsyncDisposable {
   readonly instance: string;
   readonly child: ChildProcess;
+  /** By how much its wall clock differs from the machine's, at its start. */
+  readonly clockShiftMs: number;
   /** Resolves when the process is no more. */
   readonly ended: Promise<void>;
   /** Why the service stopped by itself, if it did. */
@@ -17,9 +23,13 @@ export class Coordinator implements AsyncDisposable {
   #printed = "";
   readonly #waiting = new Set<() => void>();
 
-  constructor(script: string, config: CoordinatorConfig) {
+  /** `clockShiftsMs`: of its wall clock; each SIGUSR2 puts the next one in force. */
+  constructor(script: string, config: CoordinatorConfig, clockShiftsMs: readonly number[] = []) {
     this.instance = config.instance;
-    const child = spawn(process.execPath, [script, JSON.stringify(config)], {
+    this.clockShiftMs = clockShiftsMs[0] ?? 0;
+    const preload = clockShiftsMs.length === 0 ? [] : ["--import", SHIFTED_CLOCK];
+    const child = spawn(process.execPath, [...preload, script, JSON.stringify(config)], {
+      env: { ...process.env, HARMOVELA_TEST_CLOCK_SHIFTS_MS: clockShiftsMs.join() },
       stdio: ["ignore", "pipe", "inherit"],
     });
     this.child = child;
@@ -37,11 +47,26 @@ export class Coordinator implements AsyncDisposable {
     return this.child.exitCode === null && this.child.signalCode === null;
   }
 
+  /** It has read the whole log, and need not read it again. */
+  get isWarm(): boolean {
+    const said = this.#printed.match(/^(ready|cold)$/gm);
+    return this.isRunning && said?.at(-1) === "ready";
+  }
+
+  /** What a shifted wall clock showed at the start and after each step. */
+  get wallClock(): number[] {
+    return [...this.#printed.matchAll(/^wall (\d+)$/gm)].map(([, shown]) => Number(shown));
+  }
+
+  #hasSaid(line: string): boolean {
+    return this.#printed.split("\n").includes(line);
+  }
+
   /** Resolves when the process has said so, or is no more. */
-  async until(line: "started" | "leading"): Promise<void> {
+  async until(line: "started" | "ready" | "leading"): Promise<void> {
     const said = new Promise<void>((resolve) => {
       const look = () => {
-        if (this.isRunning && !this.#printed.split("\n").includes(line)) return;
+        if (this.isRunning && !this.#hasSaid(line)) return;
         this.#waiting.delete(look);
         resolve();
       };
@@ -51,7 +76,7 @@ export class Coordinator implements AsyncDisposable {
     await within(30_000, `${this.instance} is ${line}`, said);
   }
 
-  signal(signal: "SIGKILL" | "SIGSTOP" | "SIGCONT"): void {
+  signal(signal: "SIGKILL" | "SIGSTOP" | "SIGCONT" | "SIGUSR2"): void {
     this.child.kill(signal);
   }
 
@@ -67,8 +92,10 @@ export class Coordinator implements AsyncDisposable {
 }
 
 export interface FleetOptions {
-  url: string;
+  url: string | string[];
   leaseTtlMs: number;
+  /** Copies of each stream. Default 1. */
+  replicas?: number;
   /** How late a process learns that its lease is lost. */
   blindMs?: number;
   /** Frees the lease of a process that is known to be dead, to save the wait for its end. */
@@ -105,21 +132,24 @@ export class Fleet implements AsyncDisposable {
 
   /** Keeps so many processes running from now on, whatever happens to them; each gets the next order. */
   keep(size: number, order: () => KillOrder | undefined = () => undefined): void {
-    for (let count = 0; count < size; count += 1) this.#keepOne(order);
+    for (let count = 0; count < size; count += 1) this.#keepOne(() => this.start(order()));
   }
 
   /** One more process, which nobody replaces. */
-  start(kill?: KillOrder): Coordinator {
+  start(kill?: KillOrder, clockShiftsMs: readonly number[] = []): Coordinator {
     this.started += 1;
-    const { url, leaseTtlMs, blindMs = 0 } = this.#options;
+    const { url, leaseTtlMs, replicas = 1, blindMs = 0 } = this.#options;
     const instance = `coordinator-${this.started}`;
-    const member = new Coordinator(this.#script, {
+    const config: CoordinatorConfig = {
       url,
       instance,
       leaseTtlMs,
+      replicas,
+      tokenKeyFile: join(dirname(this.#script), "handoff-keys.json"),
       blindMs,
       ...(kill === undefined ? {} : { kill }),
-    });
+    };
+    const member = new Coordinator(this.#script, config, clockShiftsMs);
     this.#members.add(member);
     this.#afterEnd(member).catch((error: unknown) => this.failures.push(`fleet: ${error}`));
     return member;
@@ -129,15 +159,17 @@ export class Fleet implements AsyncDisposable {
     await member.ended;
     this.#members.delete(member);
     if (member.child.signalCode === "SIGKILL") this.killed += 1;
+    const { exitCode } = member.child;
     if (member.failure !== undefined) this.failures.push(`${member.instance}: ${member.failure}`);
+    else if (exitCode !== null && exitCode !== 0)
+      this.failures.push(`${member.instance}: exit code ${exitCode}`);
     if (this.#options.isLeaseFreed && !this.#isClosing) await this.#freeLease(member.instance);
   }
 
-  #keepOne(order: () => KillOrder | undefined): void {
-    const member = this.start(order());
-    member.ended.then(
+  #keepOne(start: () => Coordinator): void {
+    start().ended.then(
       () => {
-        if (!this.#isClosing) this.#keepOne(order);
+        if (!this.#isClosing) this.#keepOne(start);
       },
       (error: unknown) => this.failures.push(`fleet: ${error}`),
     );

@@ -2,17 +2,23 @@
  * Agents and an observer on a plain NATS client, which know nothing of this project's packages:
  * what they were told and what they saw is what the log is compared with.
  *
- * Argument: {url, tenants, agents, seed, mix: "plain" | "all"} as JSON. Prints lines of JSON:
- * {kind: "verdict", …} for each answered envelope, {kind: "seen", …} for each message of a core
- * subscription on `hv.>` under `ev`, {kind: "tried", …} for each on its way to a log. "stop" on stdin: agents end what they began, then it exits.
+ * Argument: {url, tenants, agents, seed, mix: "plain" | "all", restMs} as JSON. Prints lines of JSON:
+ * verdict  for each answered envelope
+ * token    for each handoff token that was given out
+ * seen     for each message of a core subscription on `hv.>` under `ev`
+ * tried    for each entry on its way to a log, control entries included
+ * "stop" on stdin: agents end what they began, then it exits.
  */
 import { createHash } from "node:crypto";
 import { createInterface } from "node:readline";
+import { setTimeout as pass } from "node:timers/promises";
 import { connect, headers } from "@nats-io/transport-node";
+import { scriptsOf } from "./recorder-scripts.mjs";
 
 const RESEND_MS = 400;
 const GIVE_UP_MS = 500_000;
-const { url, tenants, agents, seed, mix } = JSON.parse(process.argv[2]);
+const ASK_AGAIN_MS = 50;
+const { url, tenants, agents, seed, mix, restMs = 0 } = JSON.parse(process.argv[2]);
 
 const print = (line) => process.stdout.write(`${JSON.stringify(line)}\n`);
 
@@ -53,7 +59,10 @@ nats.subscribe("hv.>", {
     const { subject, data } = message;
     const area = subject.split(".")[2];
     const sha = () => createHash("sha256").update(data).digest("hex");
-    if (area === "log") print({ kind: "tried", subject, sha: sha() });
+    if (area === "log" || area === "ctl") {
+      const epoch = Number(message.headers?.get("Hv-Epoch") ?? "-1");
+      print({ kind: "tried", subject, sha: sha(), epoch });
+    }
     if (area !== "ev") return;
     const seq = Number(message.headers?.get("Nats-Sequence") ?? "-1");
     print({ kind: "seen", seq, subject, sha: sha() });
@@ -118,67 +127,43 @@ async function send(agent, type, more) {
   return verdict.type === "event.acknowledged";
 }
 
-let tasks = 0;
-async function submit(agent, more = {}, isStarted = true) {
-  tasks += 1;
-  const task_id = `task_${seed}_${process.pid}_${tasks}`;
-  await send(agent, "task.submitted", { task_id, ...more });
-  if (isStarted) await send(agent, "task.started", { task_id });
-  return task_id;
+/** Asks until there is an answer that asking again would not change. */
+async function ask({ tenant, source }, verb, params) {
+  const subject = `hv.${tenant}.rpc.${source}.tasks.${verb}`;
+  const started = performance.now();
+  for (;;) {
+    const answer = await request(subject, JSON.stringify(params));
+    if (answer !== undefined && !answer.error?.retryable) return answer;
+    if (performance.now() - started > GIVE_UP_MS) throw new Error(`${subject} was never answered`);
+    await pass(ASK_AGAIN_MS);
+  }
 }
 
-async function tree(agent) {
-  const root = await submit(agent);
-  const middle = await submit(agent, { parent_task_id: root });
-  const leaf = await submit(agent, { parent_task_id: middle });
-  await submit(agent, { parent_task_id: middle }, false);
-  return { root, middle, leaf };
+/** One attempt; undefined when nobody answers. */
+async function request(subject, body) {
+  try {
+    return (await nats.request(subject, body, { timeout: RESEND_MS })).json();
+  } catch {
+    // No service at the moment, or no server: whoever asks tries again.
+    return undefined;
+  }
 }
 
-const scripts = {
-  async plain(agent) {
-    const task_id = await submit(agent);
-    const child = await submit(agent, { parent_task_id: task_id });
-    for (let count = 0; count < 3; count += 1) await send(agent, "task.progress", { task_id });
-    await send(agent, "task.completed", { task_id: child });
-    await send(agent, "task.completed", { task_id });
-  },
-  async cascade(agent) {
-    const { root } = await tree(agent);
-    await send(agent, "task.cancelled", { task_id: root });
-  },
-  async failing(agent) {
-    const { root } = await tree(agent);
-    const error = { code: "task_error", message: "gave up", retryable: false };
-    await send(agent, "task.failed", { task_id: root, payload: { error } });
-  },
-  async asked(agent) {
-    const { root, leaf } = await tree(agent);
-    const payload = { grace_period_ms: 150 };
-    await send(agent, "task.cancel.requested", { task_id: root, payload });
-    await send(agent, "task.cancelled", { task_id: leaf });
-  },
-  async late(agent) {
-    await submit(agent, { payload: { timeout_ms: 300 } });
-  },
-  async lateTree(agent) {
-    const task_id = await submit(agent, { payload: { timeout_ms: 1_500 } });
-    await submit(agent, { parent_task_id: task_id });
-  },
-  async race(agent) {
-    const { root, middle, leaf } = await tree(agent);
-    await Promise.all([
-      send(agent, "task.completed", { task_id: leaf }),
-      send(agent, "task.cancelled", { task_id: middle }),
-      send(agent, "task.cancelled", { task_id: root }),
-      send(agent, "task.completed", { task_id: root }),
-    ]);
-  },
-};
+const scripts = scriptsOf({
+  send,
+  ask,
+  print,
+  pass,
+  name: `${seed}_${process.pid}`,
+  isOver: () => isStopping,
+})[mix];
 
 async function work(agent, next) {
-  const names = mix === "all" ? Object.keys(scripts) : ["plain"];
-  while (!isStopping) await scripts[names[Math.floor(next() * names.length)]](agent);
+  const names = Object.keys(scripts);
+  while (!isStopping) {
+    await scripts[names[Math.floor(next() * names.length)]](agent);
+    if (restMs > 0) await pass(restMs * 2 * next());
+  }
 }
 
 createInterface({ input: process.stdin }).on("line", (line) => {

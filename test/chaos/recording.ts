@@ -27,25 +27,37 @@ export interface Seen {
   sha: string;
 }
 
-/** A message that a plain subscriber saw on its way to the log, stored or not. */
+/** An entry that a plain subscriber saw on its way to the log, stored or not. */
 export interface Tried {
   subject: string;
   sha: string;
+  /** The leadership it was written under. */
+  epoch: number;
+}
+
+/** A handoff token that was given out. */
+export interface Given {
+  tenant: string;
+  task: string;
+  jti: string;
 }
 
 export interface RecorderOptions {
-  url: string;
+  url: string | string[];
   tenants: string[];
   /** Per tenant. */
   agents: number;
   seed: number;
   mix: "plain" | "all";
+  /** Between two pieces of work of an agent, on average. Default 0. */
+  restMs?: number;
 }
 
 export interface Recorder extends AsyncDisposable {
   readonly verdicts: Verdict[];
   readonly seen: Seen[];
   readonly tried: Tried[];
+  readonly tokens: Given[];
   /** Lets the agents end what they began; resolves when each envelope has been answered. */
   stop(): Promise<{ sent: number; resent: number }>;
 }
@@ -58,6 +70,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
   const verdicts: Verdict[] = [];
   const seen: Seen[] = [];
   const tried: Tried[] = [];
+  const tokens: Given[] = [];
   let onReady = () => {};
   const ready = new Promise<void>((resolve) => {
     onReady = resolve;
@@ -70,6 +83,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     if (kind === "verdict") verdicts.push(rest as Verdict);
     else if (kind === "seen") seen.push(rest as Seen);
     else if (kind === "tried") tried.push(rest as Tried);
+    else if (kind === "token") tokens.push(rest as Given);
     else if (kind === "end") totals = rest as { sent: number; resent: number };
     else onReady();
   });
@@ -78,6 +92,7 @@ export async function startRecorder(options: RecorderOptions): Promise<Recorder>
     verdicts,
     seen,
     tried,
+    tokens,
     async stop() {
       child.stdin.write("stop\n");
       await within(END_MS, "everything that the recorder sent is answered", exit);

@@ -56,7 +56,7 @@ export class Sender implements AsyncDisposable {
     });
   }
 
-  static async open(url: string, tenant: string): Promise<Sender> {
+  static async open(url: string | string[], tenant: string): Promise<Sender> {
     return new Sender(await connectBus({ servers: url, name: `sender of ${tenant}` }), tenant);
   }
 

@@ -9,10 +9,16 @@ import {
   logStream,
   type StoredMessage,
 } from "@harmovela/bus";
-import { checkLog, type Report, recordOf, type StoredRecord } from "@harmovela/check";
+import {
+  checkLog,
+  createChecker,
+  type Report,
+  recordOf,
+  type StoredRecord,
+} from "@harmovela/check";
 import type { Envelope } from "@harmovela/envelope";
 import { eventually, within } from "./deadline.ts";
-import type { Seen, Tried, Verdict } from "./recording.ts";
+import type { Given, Seen, Tried, Verdict } from "./recording.ts";
 
 const STREAM = logStream("tasks");
 const decoder = new TextDecoder();
@@ -23,6 +29,8 @@ export interface StoredEvent {
   envelope: Envelope;
   cause: string;
   epoch: number;
+  /** When the broker stored it. */
+  time: number;
 }
 
 /** Every stored message of the task log, in order. */
@@ -47,15 +55,18 @@ export async function readRecords(bus: Bus): Promise<StoredRecord[]> {
   return messages.filter(({ seq }) => seq <= last).map(recordOf);
 }
 
-/** The process that wrote the newest `epoch`; undefined when nobody answers. */
-export async function lastLeader(bus: JetStreamBus): Promise<string | undefined> {
+/** Who wrote the newest `epoch`, and its position; undefined when nobody answers. */
+export async function lastEpoch(
+  bus: JetStreamBus,
+): Promise<{ instance: string; epoch: number } | undefined> {
   try {
     const answer = await bus.nats.request(
       `$JS.API.STREAM.MSG.GET.${STREAM}`,
       JSON.stringify({ last_by_subj: controlSubject(undefined, "tasks", "epoch") }),
     );
     const { message } = answer.json<{ message?: { data?: string } }>();
-    return JSON.parse(Buffer.from(message?.data ?? "", "base64").toString()).instance;
+    const { instance, epoch } = JSON.parse(Buffer.from(message?.data ?? "", "base64").toString());
+    return { instance, epoch };
   } catch {
     return undefined;
   }
@@ -63,7 +74,7 @@ export async function lastLeader(bus: JetStreamBus): Promise<string | undefined>
 
 /** What observers may see of it: the events, refusals included. */
 export function eventsOf(records: StoredRecord[]): StoredEvent[] {
-  return records.flatMap(({ seq, subject, headers, data }) => {
+  return records.flatMap(({ seq, time, subject, headers, data }) => {
     const [, tenant = "", area] = subject.split(".");
     if (area !== "log") return [];
     return [
@@ -73,6 +84,7 @@ export function eventsOf(records: StoredRecord[]): StoredEvent[] {
         envelope: JSON.parse(textOf(data)) as Envelope,
         cause: headers[HEADER.cause] ?? "",
         epoch: Number(headers[HEADER.epoch]),
+        time,
       },
     ];
   });
@@ -91,15 +103,31 @@ function textOf(data: Uint8Array | string): string {
   return typeof data === "string" ? data : decoder.decode(data);
 }
 
-/** No rule is broken on any prefix, and nothing owed is left. */
-export function assertGreen(records: StoredRecord[]): Report {
+/**
+ * No rule is broken on any prefix, and nothing owed is left. On replicated streams an entry of a
+ * displaced leader can be stored, and is foreign to every fold (architecture, section 1).
+ */
+export function assertGreen(
+  records: StoredRecord[],
+  { isForeignAllowed = false }: { isForeignAllowed?: boolean } = {},
+): Report {
   const report = checkLog(records, { domain: "tasks", stream: STREAM, settled: true });
   assert.deepEqual(report.findings, []);
-  assert.equal(report.foreign, 0);
+  if (!isForeignAllowed) assert.equal(report.foreign, 0);
   assert.equal(report.plansOpen, 0);
   assert.equal(report.control.intake_gap, undefined, "nothing was skipped in the intake");
   assert.equal(report.control.obligation_failed, undefined);
   return report;
+}
+
+/** The entries that count: without what is foreign to every fold. */
+export function ownOf(records: StoredRecord[]): StoredRecord[] {
+  const checker = createChecker({ domain: "tasks", stream: STREAM });
+  return records.filter((record) => {
+    const before = checker.report.foreign;
+    checker.push(record);
+    return checker.report.foreign === before;
+  });
 }
 
 /** Waits until nothing is owed any more; resolves with the log. */
@@ -149,13 +177,33 @@ export function assertSeenIsStored(records: StoredRecord[], seen: Seen[]): numbe
   return sequences.length;
 }
 
-/** Appends that a plain subscriber saw going out and that are not in the log: what was fenced off. */
-export function countRefused(records: StoredRecord[], tried: Tried[]): number {
-  const stored = new Set(
-    records.map(({ subject, data }) => {
+/** Each token that was given out was recorded first, once (spec 7). */
+export function assertTokensRecorded(records: StoredRecord[], given: Given[]): void {
+  const issued = controlsOf(records, "token_issued").map(({ body }) => String(body.jti));
+  assert.equal(new Set(issued).size, issued.length, "no token is issued twice");
+  const known = new Set(issued);
+  for (const { task, jti } of given)
+    assert.ok(known.has(jti), `${jti} of ${task} was not recorded`);
+}
+
+/**
+ * Appends of displaced leaders: a plain subscriber saw them going out after the entry that began the
+ * next leadership, and they are not in the log.
+ */
+export function countDisplaced(records: StoredRecord[], tried: Tried[]): number {
+  const key = ({ subject, sha, epoch }: Tried) => `${subject} ${sha} ${epoch}`;
+  const stored = new Map(
+    records.map(({ seq, subject, headers, data }) => {
       const sha = createHash("sha256").update(data).digest("hex");
-      return `${subject} ${sha}`;
+      return [key({ subject, sha, epoch: Number(headers[HEADER.epoch]) }), seq];
     }),
   );
-  return tried.filter(({ subject, sha }) => !stored.has(`${subject} ${sha}`)).length;
+  let inForce = 0;
+  let count = 0;
+  for (const each of tried) {
+    const seq = stored.get(key(each));
+    if (seq !== undefined && seq === each.epoch) inForce = Math.max(inForce, seq);
+    if (seq === undefined && each.epoch < inForce) count += 1;
+  }
+  return count;
 }

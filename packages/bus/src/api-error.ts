@@ -47,6 +47,8 @@ const CONFLICTS: ReadonlySet<number> = new Set([
 const RETRYABLE: ReadonlySet<number> = new Set([
   10008, 10009, 10023, 10028, 10047, 10077, 10158, 10167,
 ]);
+/** JetStream is not enabled, on the server or for the account: answered like trouble, and none that passes. */
+const DISABLED: ReadonlySet<number> = new Set([10039, 10076]);
 const RETRY_AFTER_MS = 250;
 
 /** Whether the stream is not where the publisher expected it to be. */
@@ -66,7 +68,8 @@ export function toApiFailure(error: ApiError): HarmovelaError {
   if (apiCode === API_ERROR.streamNotFound) {
     return new HarmovelaError("no_service", "there is no such stream", { details });
   }
-  const isRetryable = RETRYABLE.has(apiCode) || error.code === 503;
+  const isPassing = error.code === 503 && !DISABLED.has(apiCode);
+  const isRetryable = RETRYABLE.has(apiCode) || isPassing;
   return new HarmovelaError("append_refused", "the server refused", {
     details,
     retry: isRetryable ? { afterMs: RETRY_AFTER_MS } : "never",

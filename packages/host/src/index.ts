@@ -2,6 +2,7 @@ export { Counters } from "./counters.ts";
 export { Fold, FoldError } from "./fold.ts";
 export { type Host, type HostStatus, openHost } from "./host.ts";
 export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
+export { openHostPatiently } from "./open-patiently.ts";
 export type { HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
 export {
   openService,

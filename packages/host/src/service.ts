@@ -6,6 +6,7 @@ import type { Decider, Domain } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import type { Logger } from "pino";
 import { type Host, openHost } from "./host.ts";
+import { openHostPatiently } from "./open-patiently.ts";
 import type { ReadHandler, TokenIssuer } from "./options.ts";
 import type { TokenKeys } from "./tokens.ts";
 
@@ -39,7 +40,7 @@ export interface ServiceConfig {
   retentionMs?: number;
   /** Default 50,000: entries after which another snapshot is taken. */
   snapshotEntries?: number;
-  /** Keep trying until a server is there. Default false. */
+  /** Keep trying until a server is there and its streams can be looked at. Default false. */
   waitOnFirstConnect?: boolean;
   /** Keys for handoff tokens; without them every token is opaque and none is issued. */
   tokens?: TokenKeys;
@@ -77,7 +78,8 @@ export async function openService<State>(
     });
     try {
       const isAuthenticated = writerAuth !== undefined;
-      const host = await openHost({
+      const open = waitOnFirstConnect ? openHostPatiently : openHost;
+      const host = await open({
         ...definition,
         version: config.version,
         instance,

@@ -1,5 +1,6 @@
 export { FakeClock, ProcessClock, pass, settled } from "./fake-clock.ts";
 export { Given, type GivenOptions, given, type Outcome, Then } from "./given.ts";
+export { type NatsCluster, startNatsCluster } from "./nats-cluster.ts";
 export {
   freePort,
   type NatsServer,

@@ -6,7 +6,7 @@ import { createConnection, createServer } from "node:net";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { connectBus, intakeStreamSpec } from "@harmovela/bus";
-import { freePort, startNatsServer } from "@harmovela/testkit";
+import { freePort, startNatsCluster, startNatsServer } from "@harmovela/testkit";
 
 const RUN = ["--conditions=development", "--import", "tsx", "--input-type=module", "--eval"];
 const cwd = fileURLToPath(new URL("..", import.meta.url));
@@ -104,4 +104,24 @@ test("a server that is not stopped does not hold its process up", async () => {
   const [status] = await once(child, "exit");
   clearTimeout(timer);
   assert.equal(status, 0);
+});
+
+test("a cluster keeps three copies of a stream while any one of its servers is killed", async () => {
+  await using cluster = await startNatsCluster();
+  assert.deepEqual([...cluster.servers.keys()], ["n1", "n2", "n3"]);
+  await using bus = await connectBus({ servers: cluster.urls, name: "test" });
+  await bus.provision(intakeStreamSpec("tasks", { replicas: 3 }));
+  await bus.store("hv.acme.in.tasks.a.task.created", {}, new Uint8Array([1]));
+  const answer = await bus.nats.request("$JS.API.STREAM.INFO.HV_IN_TASKS");
+  const { cluster: copies } = answer.json<{ cluster: { leader: string; replicas: object[] } }>();
+  assert.equal(copies.replicas.length, 2);
+  const leader = cluster.servers.get(copies.leader);
+  await leader?.kill();
+  const deadline = performance.now() + 30_000;
+  let lastSeq: number | undefined;
+  while (lastSeq !== 1 && performance.now() < deadline) {
+    lastSeq = (await bus.streamState("HV_IN_TASKS").catch(() => undefined))?.lastSeq;
+  }
+  assert.equal(lastSeq, 1);
+  await leader?.restart();
 });

@@ -76,7 +76,8 @@ export function derivedCancelled(
   const envelope = frame(settings, task, {
     id: endIdOf(plan, task),
     type: "task.cancelled",
-    at: plan.at,
+    // What is forced happens when the grace is over, not when the request came.
+    at: (options.forced ? plan.grace?.due : undefined) ?? plan.at,
     target: informed(task),
     payload,
   });

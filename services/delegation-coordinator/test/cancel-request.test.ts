@@ -97,7 +97,14 @@ for (const grace of [undefined, 700]) {
       [g?.causation_id, c?.causation_id, p?.causation_id],
       [c?.id, p?.id, "evt_req"],
     );
-    for (const derived of [g, c, p]) assert.equal(payloadOf(derived).forced, true);
+    for (const derived of [g, c, p]) {
+      assert.equal(payloadOf(derived).forced, true);
+      assert.equal(
+        derived?.created_at,
+        new Date(due).toISOString(),
+        "not before the grace is over",
+      );
+    }
     assert.equal(payloadOf(p).reason, "budget");
     assert.equal(p?.source, SERVICE);
     assert.equal(scenario.owed(), undefined);

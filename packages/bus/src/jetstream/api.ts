@@ -7,7 +7,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { type ApiError, toApiFailure } from "../api-error.ts";
 import { toBusError } from "./errors.ts";
 
-const API_TIMEOUT_MS = 5_000;
+export const API_TIMEOUT_MS = 5_000;
 
 /** Asks about streams; throws a typed error (`details.api_code`) when the server refuses or does not answer. */
 export async function askStreams<T>(

@@ -27,7 +27,7 @@ import type {
 } from "../port.ts";
 import { isPublishable } from "../subjects.ts";
 import type { Wire } from "../wire.ts";
-import { askApi } from "./api.ts";
+import { API_TIMEOUT_MS, askApi } from "./api.ts";
 import { BlobBucket, trimStream } from "./blob-bucket.ts";
 import { type ConnectionChange, ConnectionState } from "./connection-state.ts";
 import { toBusError } from "./errors.ts";
@@ -71,13 +71,13 @@ export class JetStreamBus implements Bus {
   }
 
   async provision(spec: StreamSpec): Promise<StreamState> {
-    const known = await provisionStream(this.nats, spec);
+    const known = await this.#ask(() => provisionStream(this.nats, spec));
     this.#replicas.set(spec.name, known.replicas);
     return known.state;
   }
 
   async streamState(stream: string): Promise<StreamState | undefined> {
-    const known = await readStreamState(this.nats, stream);
+    const known = await this.#ask(() => readStreamState(this.nats, stream));
     if (known) this.#replicas.set(stream, known.replicas);
     return known?.state;
   }
@@ -87,7 +87,9 @@ export class JetStreamBus implements Bus {
     try {
       // Not the client's `getMessage`: it gives headers decoded only, and throws on all of them when one
       // has a name that the server stores and it does not allow. A reader sees the others, and so must this.
-      answer = await askApi<RawMessage>(this.nats, `STREAM.MSG.GET.${stream}`, { seq });
+      answer = await this.#ask(() =>
+        askApi<RawMessage>(this.nats, `STREAM.MSG.GET.${stream}`, { seq }),
+      );
     } catch (error) {
       if (apiCodeOf(error) === API_ERROR.noMessageFound) return undefined;
       throw error;
@@ -183,11 +185,9 @@ export class JetStreamBus implements Bus {
     assertPublishable(subject);
     const wire = toWireHeaders(headers);
     try {
+      const options = { timeout: timeoutMs, ...(wire === undefined ? {} : { headers: wire }) };
       return new ReceivedMessage(
-        await this.nats.request(subject, data, {
-          timeout: timeoutMs,
-          ...(wire === undefined ? {} : { headers: wire }),
-        }),
+        await this.#state.ask(timeoutMs, () => this.nats.request(subject, data, options)),
       );
     } catch (caught) {
       throw toBusError(caught);
@@ -231,6 +231,11 @@ export class JetStreamBus implements Bus {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
+  }
+
+  /** About streams. */
+  #ask<T>(question: () => Promise<T>): Promise<T> {
+    return this.#state.ask(API_TIMEOUT_MS, question);
   }
 
   get #wire(): Wire {
