@@ -79,6 +79,7 @@ export class TaskDomain {
   /** An envelope of the intake is judged, and paid for, when its plan begins. */
   onBegun(event: TaskEvent, plan: OpenPlan): void {
     if (event.owedBy === undefined) this.#judge(event);
+    this.#exchanges.hear(event);
     this.#tasks.onBegun(event, plan);
   }
 
@@ -88,10 +89,16 @@ export class TaskDomain {
 
   onObligationFailed(tenant: string, id: string): void {
     this.#tasks.onObligationFailed(tenant, id);
+    this.#exchanges.onObligationFailed(tenant);
   }
 
   overdue(now: number): GentlePlan[] {
     return this.#tasks.overdue(now);
+  }
+
+  /** Requests that should have been refused by `now`. */
+  unanswered(now: number): ReturnType<ExchangeRules["overdue"]> {
+    return this.#exchanges.overdue(now);
   }
 
   #judge(event: TaskEvent): void {
