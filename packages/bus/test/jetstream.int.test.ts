@@ -167,6 +167,28 @@ test("a reader gives up a server that hangs, and goes on without gap and without
   await reader.close();
 });
 
+test("a reader asks for few large messages at a time, also when only small ones came before", async () => {
+  await using server = await startNatsServer();
+  await using bus = await connectBus({ servers: server.url, name: "test" });
+  await bus.provision(spec);
+  for (let n = 0; n < 300; n++) await bus.store(subject, {}, one);
+  const reader = bus.openReader(spec.name, { after: 0, onReady: () => {} });
+  const taken: number[] = [];
+  const take = (): number => taken.push(...reader.take(1_000).map(({ seq }) => seq));
+  await seen("the small ones", () => take() === 300);
+  const large = new Uint8Array(600_000);
+  await Promise.all(Array.from({ length: 20 }, () => bus.store(subject, {}, large)));
+  await seen("a large one", () => reader.buffered > 0);
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  assert.ok(reader.buffered <= 4, `${reader.buffered} large messages wait to be taken`);
+  await seen("all of them", () => take() === 320);
+  assert.deepEqual(
+    taken,
+    Array.from({ length: 320 }, (_, n) => 1 + n),
+  );
+  await reader.close();
+});
+
 test("a closed reader leaves no consumer behind", async () => {
   await using server = await startNatsServer();
   await using bus = await connectBus({ servers: server.url, name: "test" });

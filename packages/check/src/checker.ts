@@ -3,6 +3,7 @@ import { checkContract, readControlBody, readEnvelope } from "./body.ts";
 import { EventRules } from "./event-rules.ts";
 import { type Finding, FindingSink } from "./finding.ts";
 import { type Frame, FrameRules } from "./frame.ts";
+import { checkGovernance } from "./governance.ts";
 import { type OpenPlan, PlanBook } from "./plan-book.ts";
 import { isObject, type StoredRecord } from "./record.ts";
 import type { Report } from "./report.ts";
@@ -15,7 +16,7 @@ export interface CheckOptions {
   stream: string;
   /** The log begins in the middle: what came before its first entry is taken as it is. */
   lenient?: boolean;
-  /** Nothing is due any more: at the end no plan may be open but for a grace that still runs. */
+  /** Nothing is due any more: at the end no plan may be open but for a grace that still runs, no request beyond its window. */
   settled?: boolean;
   /** Findings kept in the report; the rest is counted. Default 1,000. */
   maxFindings?: number;
@@ -125,6 +126,12 @@ class LogChecker implements Checker {
       this.#sink.add("gentle-open", `cancel request ${id} was never finished`, root.id);
       findings.push(...this.#sink.current);
     }
+    for (const request of this.#tasks?.unanswered(this.#frames.lastAt) ?? []) {
+      this.#sink.at(request.seq, request.subject);
+      const { correlation, target } = request;
+      this.#sink.add("exchange-open", `${correlation} to ${target}, who never spoke, is open`);
+      findings.push(...this.#sink.current);
+    }
     return findings;
   }
 
@@ -163,6 +170,7 @@ class LogChecker implements Checker {
     this.#events.checkIdentity(frame, envelope, final !== undefined);
     if (final === undefined) this.#events.claimId(tenant, envelope.id, frame.at);
     if (this.#events.checkRefusal(tenant, frame, envelope)) return;
+    if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope);
     this.#tasks?.onEvent({ tenant, frame, envelope, owedBy: owedBy(frame), final });
   }
 
@@ -228,6 +236,7 @@ class LogChecker implements Checker {
     this.#plans.begin(plan);
     if (isUnderWay) return;
     this.#events.claimId(tenant, envelope.id, frame.at);
+    if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope);
     this.#tasks?.onBegun(
       { tenant, frame, envelope, owedBy: owedBy(frame), final: undefined },
       plan,

@@ -29,6 +29,7 @@ export const RULES = {
   "owed-source": "Only the service discharges an obligation (arch 2).",
   "owed-type":
     "The service says by itself only what ends, answers or expires (arch 2; spec 4.3, 5.1 to 5.9).",
+  "governance-denied": "Who names an actor and an action is granted it in the tenant (spec 9.8).",
   "refusal-form": "A refusal names offender, refused event and a whole error (spec 3.2, 9.5).",
   "begun-form": "A begun entry holds the plan and the whole envelope that ends it (arch 2).",
   "begun-twice": "A plan begins once (arch 2).",
@@ -119,6 +120,8 @@ export const RULES = {
   "exchange-order": "An accepted command is neither accepted nor rejected again (spec 5.9).",
   "exchange-window":
     "The service refuses an unanswered request when its window has passed (spec 5.9).",
+  "exchange-open":
+    "In a settled log no request to an agent that never spoke outlives its window (spec 5.9).",
   "query-version": "The snapshot version of a target and scope never goes back (spec 5.9).",
   "call-order": "A tool call that names itself follows its stream (spec 5.10).",
   "call-party": "Caller and tool speak of a call, nobody else (spec 5.10).",

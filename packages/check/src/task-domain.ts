@@ -81,6 +81,7 @@ export class TaskDomain {
   onBegun(event: TaskEvent, plan: OpenPlan): void {
     this.#forget(event.frame.at);
     if (event.owedBy === undefined) this.#judge(event);
+    this.#exchanges.hear(event);
     this.#tasks.onBegun(event, plan);
   }
 
@@ -91,10 +92,16 @@ export class TaskDomain {
 
   onObligationFailed(tenant: string, id: string): void {
     this.#tasks.onObligationFailed(tenant, id);
+    this.#exchanges.onObligationFailed(tenant);
   }
 
   overdue(now: number): GentlePlan[] {
     return this.#tasks.overdue(now);
+  }
+
+  /** Requests that should have been refused by `now`. */
+  unanswered(now: number): ReturnType<ExchangeRules["overdue"]> {
+    return this.#exchanges.overdue(now);
   }
 
   /** What was over longer ago than the retention is forgotten, and its ids may be used again. */

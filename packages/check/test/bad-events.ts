@@ -2,6 +2,25 @@ import type { BadLog } from "./bad-log.ts";
 
 /** One log per rule of single events: contract, stamps, identity, ids, refusals, begun plans. */
 export const badEvents: BadLog[] = [
+  ...(
+    [
+      ["no role", { roles: [] }],
+      ["another role", { roles: ["viewer"] }],
+      ["another tenant", { target_tenant_id: "beta" }],
+      ["no tenant", { target_tenant_id: undefined }],
+    ] as const
+  ).map(
+    ([why, fields]): BadLog => ({
+      rule: "governance-denied",
+      why,
+      build: (log) => {
+        const actor = { actor_id: "a", requested_action: "task.submit", roles: ["publisher"] };
+        const within = { tenant_id: "acme", target_tenant_id: "acme" };
+        log.submit("t", { ...actor, ...within, ...fields });
+        return log.last;
+      },
+    }),
+  ),
   {
     rule: "envelope-invalid",
     why: "created_at is no date",

@@ -3,6 +3,19 @@ import { answer, ask, budget, call, cost, settle } from "./family-log.ts";
 
 /** One log per rule of commands, queries, tool calls and budgets. */
 export const badExchanges: BadLog[] = [
+  ...(["command.requested", "query.requested"] as const).map(
+    (type): BadLog => ({
+      rule: "exchange-open",
+      why: `${type} to nobody known, and its window is over`,
+      options: { settled: true },
+      build: (log) => {
+        ask(log, type, { target: "agent:never" });
+        const asked = log.last;
+        log.wait(5_001).submit("t");
+        return asked;
+      },
+    }),
+  ),
   ...(
     [
       ["command.requested", { target: undefined }],

@@ -19,6 +19,32 @@ import {
 import { LogBuilder, STREAM } from "./log-builder.ts";
 
 const DAY = 86_400_000;
+const FAILED = "hv.acme.ctl.tasks.obligation_failed";
+
+describe("a good log of requests", () => {
+  it("open beyond its window, when its target is known or it is answered or excused", () => {
+    const log = new LogBuilder();
+    ask(log, "command.requested", { target: "agent:late", correlation_id: "late" });
+    ask(log, "query.requested", { target: "agent:never", correlation_id: "excused" });
+    log.control("obligation_failed", { id: "any", reason: "no room" }, { subject: FAILED });
+    log.submit("t", { source: "agent:late" });
+    ask(log, "query.requested", { target: "agent:late", correlation_id: "known" });
+    log.wait(60_000).task("started", "t");
+    ask(log, "command.requested", { target: "agent:never", correlation_id: "open" });
+    clean(log);
+  });
+
+  it("of actors who are granted what they ask for", () => {
+    const log = new LogBuilder();
+    const asked = { actor_id: "a", requested_action: "task.submit", tenant_id: "acme" };
+    const own = { ...asked, target_tenant_id: "acme" };
+    log.submit("t1", { ...own, roles: ["viewer", "publisher"] });
+    const across = { ...asked, target_tenant_id: "beta" };
+    log.submit("t2", { ...across, roles: ["cross-tenant-operator"] });
+    log.submit("t3", { actor_id: "a", tenant_id: "acme" });
+    clean(log);
+  });
+});
 
 describe("a good log of sessions", () => {
   it("opened, ready, confirmed, at work, closed; its subscriptions end with it", () => {

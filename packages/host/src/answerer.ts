@@ -272,7 +272,11 @@ export class Answerer<State> {
 
   #reply(reply: string, prefix: string, answer: JsonObject): void {
     const { options, counters } = this.#context;
-    if (reply === "" || this.#isClosed) return;
+    if (this.#isClosed) return;
+    if (reply === "") {
+      counters.add("dropped");
+      return;
+    }
     if (!isUnderInbox(reply, prefix)) {
       counters.add("replies_dropped");
       return;

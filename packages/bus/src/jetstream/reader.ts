@@ -7,8 +7,9 @@
  *     what is missing there was deleted, trimmed or filtered.
  * R3. Whatever else goes wrong (consumer gone, server restarted, heartbeats missed, pull refused) has the
  *     same answer: a new consumer.
- * R4. Asked for and not yet taken never exceeds the read-ahead bound, in messages and, by the size of
- *     those that came last, in bytes: the server cuts the link of a client that falls 64 MiB behind.
+ * R4. Asked for and not yet taken never exceeds the read-ahead bound in messages, nor by much in bytes,
+ *     whatever comes next: the answers that keep a lease stand behind it on the same connection, and
+ *     what is taken at once is worked off at once.
  */
 import { createInbox, type Msg, type NatsConnection, type Subscription } from "@nats-io/nats-core";
 import { callOut } from "../call-out.ts";
@@ -17,10 +18,10 @@ import { askApi } from "./api.ts";
 import { DeliveredMessage, parseDelivery } from "./stored-message.ts";
 
 const BUFFERED_DEFAULT = 1_024;
-/** Read-ahead in bytes, a quarter of what the server lets a client fall behind. */
-const BUFFERED_BYTES_MAX = 16 * 1024 * 1024;
-/** What a message is taken for before the first has arrived: the largest there is, nearly. */
-const SIZE_ASSUMED = 256 * 1024;
+/** Read-ahead in bytes, and what one pull may bring: more than the largest message. */
+const BUFFERED_BYTES_MAX = 768 * 1024;
+/** What a message is taken for before the first has arrived. */
+const SIZE_ASSUMED = 1_024;
 /** How slowly a large message is forgotten. */
 const SIZE_DECAY = 0.97;
 const NANOS_PER_MS = 1_000_000;
@@ -232,6 +233,7 @@ export class JetStreamReader implements Reader {
       `$JS.API.CONSUMER.MSG.NEXT.${this.#stream}.${current.name}`,
       JSON.stringify({
         batch: free,
+        max_bytes: BUFFERED_BYTES_MAX,
         expires: PULL_EXPIRES_MS * NANOS_PER_MS,
         idle_heartbeat: HEARTBEAT_MS * NANOS_PER_MS,
       }),
@@ -265,12 +267,14 @@ export class JetStreamReader implements Reader {
     if (current.outstanding * 2 <= this.#allowance) this.#pull();
   }
 
-  /** A status instead of a message: alive (100), a pull has ended (404, 408), or trouble. */
+  /** A status instead of a message: alive (100), a pull has ended (404, 408, 409), or trouble. */
   #onStatus(current: Incarnation, message: Msg): void {
     const code = message.headers?.code ?? 0;
     if (code === 100) return;
-    if (code === 404 || code === 408) {
-      const left = message.headers?.get("Nats-Pending-Messages") ?? "";
+    const left = message.headers?.get("Nats-Pending-Messages") ?? "";
+    // A pull whose bytes or messages are used up says so by 409, and what was left of it.
+    const isUsedUp = code === 409 && left !== "";
+    if (code === 404 || code === 408 || isUsedUp) {
       // An old server may not say how much of the pull was left: then all of it.
       current.outstanding = left === "" ? 0 : Math.max(0, current.outstanding - Number(left));
       this.#pull();

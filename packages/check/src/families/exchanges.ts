@@ -6,11 +6,18 @@ import { SnapshotVersions } from "./snapshot-versions.ts";
 
 interface Exchange {
   readonly at: number;
+  readonly tenant: string;
+  readonly correlation: string;
+  /** Sequence and subject of the request. */
+  readonly seq: number;
+  readonly subject: string;
   readonly target: string;
   readonly scope: string | undefined;
   /** When the service may refuse it for want of an answer. */
   readonly windowEnd: number;
   isAccepted: boolean;
+  /** An obligation failed meanwhile, maybe the one to refuse it. */
+  isExcused: boolean;
 }
 
 /** What the runtime itself says, which a harness may repeat (spec 5.9). */
@@ -29,13 +36,37 @@ export class ExchangeRules {
   readonly #context: TaskContext;
   readonly #live = { command: new Map<string, Exchange>(), query: new Map<string, Exchange>() };
   readonly #versions = new SnapshotVersions();
+  /** Agents that have said anything, by tenant. */
+  readonly #spoken = new Set<string>();
 
   constructor(context: TaskContext) {
     this.#context = context;
   }
 
+  /** Who speaks is known as a target. */
+  hear({ tenant, envelope, owedBy }: TaskEvent): void {
+    if (owedBy === undefined) this.#spoken.add(keyOf(tenant, envelope.source));
+  }
+
+  onObligationFailed(tenant: string): void {
+    for (const exchange of this.#all()) if (exchange.tenant === tenant) exchange.isExcused = true;
+  }
+
+  /** Requests whose target is unknown and whose window has passed at `now`. */
+  overdue(now: number): Exchange[] {
+    return [...this.#all()].filter(
+      ({ tenant, target, windowEnd, isAccepted, isExcused }) =>
+        windowEnd < now && !isAccepted && !isExcused && !this.#spoken.has(keyOf(tenant, target)),
+    );
+  }
+
+  *#all(): IterableIterator<Exchange> {
+    for (const live of Object.values(this.#live)) yield* live.values();
+  }
+
   onEvent(event: TaskEvent): void {
     const { type, source } = event.envelope;
+    this.hear(event);
     const kind = type.startsWith("command.") ? "command" : "query";
     if (kind === "query" && !type.startsWith("query.")) return;
     const isEcho = event.owedBy === undefined && isHarness(source) && ECHOED.has(type);
@@ -64,7 +95,9 @@ export class ExchangeRules {
     const windowMs = typeof named === "number" ? named : settings.negotiationWindowMs;
     // A request is answered for want of an answer before it is forgotten.
     const windowEnd = after(frame.at, Math.min(windowMs, settings.retentionMs));
-    live.set(key, { at: frame.at, target, scope, windowEnd, isAccepted: false });
+    const { at, seq, subject } = frame;
+    const request = { at, tenant, correlation, seq, subject, target, scope, windowEnd };
+    live.set(key, { ...request, isAccepted: false, isExcused: false });
   }
 
   #answer(event: TaskEvent, live: Map<string, Exchange>): void {

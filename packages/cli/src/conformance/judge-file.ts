@@ -43,14 +43,16 @@ async function runTwice(
     const late = options.strict;
     const first = await runLines(lines, { late });
     const second = await runLines(underOtherNames(lines), { late });
-    return judgeRuns(fixture, first, second, options);
+    const illegal = options.strict ? illegalLinesOf(fixture, lines) : [];
+    return judgeRuns(fixture, first, second, illegal);
   } catch (error) {
     // One file that cannot be run must not hide what the others do.
     return { status: "fail", detail: `it could not be run: ${describeFailure(error)}` };
   }
 }
 
-function underOtherNames(lines: readonly SourceLine[]): SourceLine[] {
+/** The same file with other names in it. */
+export function underOtherNames(lines: readonly SourceLine[]): SourceLine[] {
   const values = renamed(lines.map((line) => line.json?.value));
   return lines.map((line, at) => {
     // Names in what nobody can read say nothing.
@@ -64,12 +66,12 @@ function judgeRuns(
   fixture: Fixture,
   first: FileRun,
   second: FileRun,
-  { strict }: { strict: boolean },
+  illegal: readonly number[],
 ): Pick<FixtureResult, "status" | "detail"> {
   const faults = [
     ...typeFaults(fixture, first.lines),
     ...expectationFaults(fixture, first.lines),
-    ...(strict ? strictFaults(fixture, first.lines) : []),
+    ...strictFaults(illegal, first.lines),
   ];
   const missing = missingFeatures(fixture, first.lines);
   const seen = listRefusals(first.lines);
@@ -120,8 +122,8 @@ function expectationFaults({ expectation }: Fixture, lines: readonly LineResult[
   }
 }
 
-function strictFaults(fixture: Fixture, lines: readonly LineResult[]): string[] {
-  return illegalLinesOf(fixture)
+function strictFaults(illegal: readonly number[], lines: readonly LineResult[]): string[] {
+  return illegal
     .filter((number) => !lines.some((line) => line.number === number && isRefused(line)))
     .map((number) => `line ${number} is illegal and is not refused`);
 }

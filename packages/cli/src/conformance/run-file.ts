@@ -45,6 +45,8 @@ export function toLines(text: string): SourceLine[] {
 /** What a request's window may be exceeded by before its refusal counts as missing. */
 const LATE_MS_MAX = 3_000;
 const WINDOW_MS = 5_000;
+/** Longer windows are not waited for. */
+export const REQUEST_MS_MAX = 60_000;
 
 /**
  * Judges the lines one after the other in a fresh stack, and takes it down again. With `late` it also
@@ -96,13 +98,13 @@ async function applyLateRefusals(
 ): Promise<void> {
   for (const [at, result] of results.entries()) {
     if (!/^(command|query)\.requested$/.test(result.type) || result.refusal !== undefined) continue;
-    const request = lines[at]?.json?.value as { id: string; payload?: JsonObject } | undefined;
+    const request = lines[at]?.json?.value as
+      | (Pick<Envelope, "id" | "correlation_id"> & { payload?: JsonObject })
+      | undefined;
     if (request === undefined) continue;
     const window = Number(request.payload?.negotiation_window_ms ?? WINDOW_MS);
-    const until = performance.now() + Math.min(window, 60_000) + LATE_MS_MAX;
-    const isAnswered = results.some(
-      ({ type, number }) => number > result.number && /^(command|query)\.(?!requested)/.test(type),
-    );
+    const until = performance.now() + Math.min(window, REQUEST_MS_MAX) + LATE_MS_MAX;
+    const isAnswered = lines.some(({ json }) => isAnswerTo(json?.value, request));
     while (!isAnswered && !refused.has(request.id) && performance.now() < until) {
       await new Promise((resolve) => setTimeout(resolve, 20));
     }
@@ -111,7 +113,15 @@ async function applyLateRefusals(
   }
 }
 
-function tenantOf(lines: readonly SourceLine[]): string {
+/** Whether a line answers the request, an echo included (spec 5.9). */
+function isAnswerTo(value: unknown, request: Partial<Envelope>): boolean {
+  const { type, correlation_id: name } = (value ?? {}) as Partial<Envelope>;
+  const isAnswer = typeof type === "string" && /^(?:command|query)\.(?!requested$)/.test(type);
+  return isAnswer && name === request.correlation_id;
+}
+
+/** The tenant of a run: what the first readable line names. */
+export function tenantOf(lines: readonly SourceLine[]): string {
   const first = lines.find((line) => line.json !== undefined);
   return tenantIn(first?.json?.value) ?? DEFAULT_TENANT;
 }

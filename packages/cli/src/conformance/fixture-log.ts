@@ -1,0 +1,166 @@
+/**
+ * The log that a conforming service would have written for the lines of a file, and what the checker
+ * finds when one more entry is put behind it. Nothing here comes from a service.
+ *
+ * L1 An entry stays only when it breaks no rule: the log keeps every rule on every prefix.
+ * L2 No time passes: what is due later is not done, what is due at once is.
+ */
+import { controlSubject, HEADER, logStream, logSubject } from "@harmovela/bus";
+import { createChecker, type RuleId, type StoredRecord } from "@harmovela/check";
+import { type Domain, deriveId, type Envelope } from "@harmovela/envelope";
+
+const SERVICE = "service:conformance";
+
+/** An entry that is tried. */
+export type Draft =
+  | { cause: string; envelope: Envelope; digest?: string }
+  | { cause: string; begun: Envelope };
+
+export class FixtureLog {
+  readonly domain: Domain;
+  readonly #tenant: string;
+  readonly #at: number;
+  readonly #records: StoredRecord[] = [];
+  /** Events so far. */
+  #events = 0;
+  #intake = 0;
+
+  /** `at`: when everything is said, ms since the epoch. */
+  constructor(domain: Domain, tenant: string, at: number) {
+    this.domain = domain;
+    this.#tenant = tenant;
+    this.#at = at;
+    this.#control(undefined, "epoch", "owed:epoch", { epoch: 1, settings: {} });
+  }
+
+  /** The cause of the next line. */
+  nextLine(): string {
+    this.#intake += 1;
+    return `in:${this.#intake}`;
+  }
+
+  /** Position of the newest entry. */
+  get last(): number {
+    return this.#records.length;
+  }
+
+  /** The rules that the entry breaks; when there are none it stays (L1). */
+  add(draft: Draft): RuleId[] {
+    const before = this.#events;
+    this.#records.push(this.#recordOf(draft));
+    const checker = this.#checker(false);
+    const broken = this.#records.map((record) => checker.push(record)).at(-1) ?? [];
+    if (broken.length > 0) {
+      this.#records.pop();
+      this.#events = before;
+    }
+    return broken.map(({ rule }) => rule);
+  }
+
+  /** Something that the service says by itself because of the event `of`; the rules that it breaks. */
+  owe(
+    of: string,
+    index: string,
+    event: Pick<Envelope, "type" | "payload"> & Partial<Envelope>,
+  ): RuleId[] {
+    const envelope: Envelope = {
+      spec_version: "0.2",
+      id: this.idOf(of, index),
+      source: SERVICE,
+      created_at: new Date(this.#at).toISOString(),
+      ...event,
+    };
+    return this.add({ cause: owedBy(of), envelope });
+  }
+
+  /** The id of what is owed by an event. */
+  idOf(of: string, index: string): string {
+    return deriveId(this.#tenant, of, index, this.#at);
+  }
+
+  /** The id of a refused envelope is taken (spec 1.4). */
+  refuse({ id, source }: Envelope, cause: string): void {
+    const error = { code: "protocol_error", message: "refused", retryable: false };
+    const envelope: Envelope = {
+      spec_version: "0.2",
+      id: this.idOf(cause, "rejected"),
+      type: "event.rejected",
+      source: SERVICE,
+      target: source,
+      created_at: new Date(this.#at).toISOString(),
+      causation_id: id,
+      payload: { error, acknowledged_event_id: id },
+    };
+    this.add({ cause, envelope, digest: "refused" });
+  }
+
+  /** Positions of requests that are still open `ms` later. */
+  openRequests(ms: number): number[] {
+    const checker = this.#checker(true);
+    for (const record of this.#records) checker.push(record);
+    const body = { intake: this.#intake };
+    checker.push(this.#controlRecord(undefined, "position", `in:${this.#intake}`, body, ms));
+    return checker.end().flatMap(({ rule, seq }) => (rule === "exchange-open" ? [seq] : []));
+  }
+
+  #checker(settled: boolean) {
+    return createChecker({ domain: this.domain, stream: logStream(this.domain), settled });
+  }
+
+  #recordOf(draft: Draft): StoredRecord {
+    const { cause } = draft;
+    const tenant = this.#tenant;
+    if ("begun" in draft) {
+      const { begun: envelope } = draft;
+      const plan = { id: envelope.id, kind: envelope.type, envelope };
+      return this.#controlRecord(tenant, "begun", cause, { plan });
+    }
+    const { domain } = this;
+    const { envelope, digest } = draft;
+    this.#events += 1;
+    const sequence = this.#events;
+    const cursor = `${logStream(domain)}:${this.last + 1}`;
+    const stamped = { ...envelope, delivery: { ...envelope.delivery, cursor, sequence } };
+    const { source, target, type } = envelope;
+    const to = { tenant, domain, source, type, ...(target === undefined ? {} : { target }) };
+    return this.#record(logSubject(to), cause, JSON.stringify(stamped), { digest });
+  }
+
+  #control(tenant: string | undefined, kind: string, cause: string, body: object): void {
+    this.#records.push(this.#controlRecord(tenant, kind, cause, body));
+  }
+
+  #controlRecord(
+    tenant: string | undefined,
+    kind: string,
+    cause: string,
+    body: object,
+    laterMs = 0,
+  ): StoredRecord {
+    const subject = controlSubject(tenant, this.domain, kind);
+    return this.#record(subject, cause, JSON.stringify(body), { laterMs });
+  }
+
+  #record(
+    subject: string,
+    cause: string,
+    data: string,
+    { digest, laterMs = 0 }: { digest?: string | undefined; laterMs?: number } = {},
+  ): StoredRecord {
+    const seq = this.last + 1;
+    const time = this.#at + laterMs;
+    const headers = {
+      [HEADER.epoch]: "1",
+      [HEADER.prev]: String(this.last),
+      [HEADER.at]: String(time),
+      [HEADER.cause]: cause,
+      ...(digest === undefined ? {} : { [HEADER.digest]: digest }),
+    };
+    return { seq, time, subject, headers, data };
+  }
+}
+
+/** The cause of what is owed by an event. */
+export function owedBy(id: string): string {
+  return `owed:${encodeURIComponent(id)}`;
+}
