@@ -294,4 +294,32 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "    else if (at < 0) {",
     tests: ["packages/check/test/bad-logs.test.ts"],
   },
+  {
+    name: "ended tasks are never forgotten",
+    file: `${COORDINATOR}/src/forgetting.ts`,
+    find: '    if (oldest.kind === "task") forgetTask(oldest.task);\n    else ',
+    replace: '    if (oldest.kind !== "task") ',
+    tests: [`${COORDINATOR}/test/forgetting.test.ts`],
+  },
+  {
+    name: "what is in use is forgotten with what is not",
+    file: `${COORDINATOR}/src/families/unused.ts`,
+    find: "    if (isUnused(oldest, retentionMs, at)) drop(state, oldest);\n",
+    replace: "    if (oldest.due < at) drop(state, oldest);\n",
+    tests: [`${COORDINATOR}/test/forgetting-families.test.ts`],
+  },
+  {
+    name: "a plan holds on to what has ended: never forgotten while it is under way",
+    file: `${COORDINATOR}/src/tasks.ts`,
+    find: "    plan?.ready.delete(task);\n",
+    replace: "",
+    tests: [`${COORDINATOR}/test/forgetting.test.ts`],
+  },
+  {
+    name: "check takes the id of a forgotten task for one that is used twice",
+    file: "packages/check/src/tasks/forest.ts",
+    find: "      if (oldest.at >= before) break;\n",
+    replace: "      if (oldest.at >= 0) break;\n",
+    tests: ["packages/check/test/good-forgetting.test.ts"],
+  },
 ];

@@ -11,27 +11,34 @@ const PER_DAY = 10_000;
 const DAYS = 2;
 const DAY_MS = 86_400_000;
 
+const FRAME = { spec_version: "0.2", created_at: "2026-11-30T10:00:00Z", payload: {} };
+
+function said(type: string, source: string, index: number): Envelope {
+  return { ...FRAME, id: `${type} ${index}`, type, source };
+}
+
 /** The entries of one short life: submitted, and ended by who submitted it. */
-function* life(index: number): Generator<Envelope> {
+function life(index: number): Envelope[] {
   const source = `agent:${index % 7}`;
-  const base = { spec_version: "0.2", source, created_at: "2026-11-30T10:00:00Z" };
-  const task_id = `t${index}`;
-  const session_id = `s${index}`;
-  const frame = { ...base, task_id, session_id, payload: {} };
-  if (index % 10 === 0) {
-    const refusing = { delegated_by: source, delegated_to: "agent:w", payload: { key: task_id } };
-    const offered = { ...frame, ...refusing, task_id: `o${index}` };
-    yield { ...offered, id: `r${index}`, type: "delegation.requested" };
-    yield { ...offered, id: `x${index}`, type: "delegation.rejected", source: "agent:w" };
-    const once = {
-      ...base,
-      source: `agent:once-${index}`,
-      payload: { budget_id: task_id, limit: 1 },
-    };
-    yield { ...once, id: `b${index}`, type: "adaptation.budget.established" };
-  }
-  yield { ...frame, id: `a${index}`, type: "task.submitted", parent_task_id: "root" };
-  yield { ...frame, id: `z${index}`, type: "task.failed" };
+  const begun = said("task.submitted", source, index);
+  const ended = said("task.failed", source, index);
+  begun.task_id = ended.task_id = `t${index}`;
+  begun.session_id = ended.session_id = `s${index}`;
+  begun.parent_task_id = "root";
+  return index % 10 === 0 ? [...rarer(index), begun, ended] : [begun, ended];
+}
+
+/** An offer that is refused, and somebody who speaks once and sets a budget. */
+function rarer(index: number): Envelope[] {
+  const parties = { task_id: `o${index}`, delegated_by: "agent:1", delegated_to: "agent:w" };
+  const offer = said("delegation.requested", "agent:1", index);
+  const refusal = said("delegation.rejected", "agent:w", index);
+  const budget = said("adaptation.budget.established", `agent:once-${index}`, index);
+  return [
+    { ...offer, ...parties, payload: { key: `k${index}` } },
+    { ...refusal, ...parties },
+    { ...budget, payload: { budget_id: `b${index}`, limit: 1 } },
+  ];
 }
 
 /** Everything that is counted somewhere. */
