@@ -448,11 +448,13 @@ export class Term<State> {
     if (!this.#writer.isIdle) this.#lookedAt = now;
     if (now - this.#lookedAt < this.#lookEveryMs) return;
     this.#lookedAt = now;
+    // Taken first: a token may be recorded while the questions are under way.
+    const { acked } = this.#writer;
     const stored = await options.writer.streamState(logStream(options.domain));
     const intake = await options.writer.streamState(intakeStream(options.domain));
     if (this.#state !== "open" || !this.#writer.isIdle) return;
     const { leadership } = this.#context.fold;
-    assertSameStream("log", stored, leadership, this.#writer.acked);
+    assertSameStream("log", stored, leadership, acked);
     assertSameStream("intake", intake, leadership, this.#judged);
     if ((stored?.lastSeq ?? 0) > this.#writer.acked) {
       this.#finish({ reason: "displaced", isFoldIntact: false });

@@ -20,7 +20,13 @@ import {
 } from "@harmovela/envelope";
 import type { ErrorPayload, JsonObject, JsonValue } from "@harmovela/failure";
 import pino from "pino";
-import { type Host, openHost, type ReadHandler } from "../src/index.ts";
+import {
+  type Host,
+  openHost,
+  type ReadHandler,
+  type TokenIssuer,
+  type TokenKeys,
+} from "../src/index.ts";
 import { COUNTER_SERVICE, type CounterState, createCounterDecider } from "./counter-decider.ts";
 import {
   createObserverDecider,
@@ -120,6 +126,8 @@ export interface HostedOptions<State> {
   retentionMs: number;
   snapshotEntries: number;
   clock: Clock;
+  issueToken: TokenIssuer<State>;
+  tokens: TokenKeys;
   replyPrefix(tenant: string, source: string): string;
   /** Puts something between the host and its writing connection. */
   around(bus: Bus): Bus;
