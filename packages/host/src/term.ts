@@ -42,6 +42,9 @@ import { validate } from "./validate.ts";
 
 const STEPS_PER_TURN = 64;
 const MESSAGES_PER_TURN = 256;
+/** Envelopes may be large: so many at a time are validated, for so long, before the lease gets its turn. */
+const MESSAGES_PER_TAKE = 16;
+const TAKING_MS_MAX = 50;
 /** A single wait; longer ones are made of several (timers beyond 2^31-1 ms fire at once). */
 const WAIT_MS_MAX = 3_600_000;
 /** What was removed from the intake and has not come after so long does not come. */
@@ -351,9 +354,14 @@ export class Term<State> {
   #takeBatch(): void {
     const room = Math.min(MESSAGES_PER_TURN, this.#writer.room) - this.#waiting.length;
     if (room <= 0) return;
-    const { domain } = this.#context.options;
-    for (const message of this.#reader?.take(room) ?? []) {
-      this.#waiting.push({ message, checked: validate(message, domain) });
+    const { domain, clock } = this.#context.options;
+    const until = clock.monotonic() + TAKING_MS_MAX;
+    for (let taken = 0; taken < room && clock.monotonic() <= until; taken += MESSAGES_PER_TAKE) {
+      const messages = this.#reader?.take(Math.min(MESSAGES_PER_TAKE, room - taken)) ?? [];
+      for (const message of messages) {
+        this.#waiting.push({ message, checked: validate(message, domain) });
+      }
+      if (messages.length < MESSAGES_PER_TAKE) break;
     }
   }
 
