@@ -13,20 +13,25 @@ const TIMEOUT_MS = 5_000;
 /** A blob that takes longer than this to come is given up. */
 const READ_MS_MAX = 120_000;
 
+/** Asks a question while the connection is up, and ends it when the connection is lost. */
+export type Ask = <T>(question: () => Promise<T>) => Promise<T>;
+
 export class BlobBucket implements Blobs {
   readonly #nats: NatsConnection;
   readonly #replicas: number;
+  readonly #ask: Ask;
   #opened: Promise<ObjectStore> | undefined;
 
-  constructor(nats: NatsConnection, replicas: number) {
+  constructor(nats: NatsConnection, replicas: number, ask: Ask) {
     this.#nats = nats;
     this.#replicas = replicas;
+    this.#ask = (question) => ask(() => typed(question));
   }
 
   async put(name: string, data: Uint8Array, notes: Record<string, string> = {}): Promise<void> {
     assertNotes(notes);
     const bucket = await this.#bucket();
-    await typed(() =>
+    await this.#ask(() =>
       bucket.put({ name, metadata: notes }, streamOf(data), { timeout: TIMEOUT_MS }),
     );
   }
@@ -34,13 +39,13 @@ export class BlobBucket implements Blobs {
   async get(name: string): Promise<Uint8Array | undefined> {
     const bucket = await this.#bucket();
     // The client checks the digest of what it has read.
-    const data = await typed(() => within(READ_MS_MAX, bucket.getBlob(name)));
+    const data = await this.#ask(() => within(READ_MS_MAX, bucket.getBlob(name)));
     return data ?? undefined;
   }
 
   async list(): Promise<BlobInfo[]> {
     const bucket = await this.#bucket();
-    const found = await typed(() => bucket.list());
+    const found = await this.#ask(() => bucket.list());
     return found
       .filter(({ deleted }) => !deleted)
       .map(({ name, size, metadata }) => blobInfo(name, size, metadata))
@@ -49,7 +54,7 @@ export class BlobBucket implements Blobs {
 
   async remove(name: string): Promise<void> {
     const bucket = await this.#bucket();
-    await typed(() => bucket.delete(name)).catch((error: unknown) => {
+    await this.#ask(() => bucket.delete(name)).catch((error: unknown) => {
       if (apiCodeOf(error) !== API_ERROR.noMessageFound) throw error;
     });
   }
@@ -67,7 +72,7 @@ export class BlobBucket implements Blobs {
 
   #open(): Promise<ObjectStore> {
     const objects = new Objm(jetstream(this.#nats, { checkAPI: false, timeout: TIMEOUT_MS }));
-    return typed(() =>
+    return this.#ask(() =>
       objects.create(BLOB_BUCKET, { storage: StorageType.File, replicas: this.#replicas }),
     );
   }

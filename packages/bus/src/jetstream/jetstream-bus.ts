@@ -136,11 +136,11 @@ export class JetStreamBus implements Bus {
   }
 
   openBlobs({ replicas }: { replicas: number }): Blobs {
-    return new BlobBucket(this.nats, replicas);
+    return new BlobBucket(this.nats, replicas, (question) => this.#ask(question));
   }
 
   trim(stream: string, firstSeq: number): Promise<void> {
-    return trimStream(this.nats, stream, firstSeq);
+    return this.#ask(() => trimStream(this.nats, stream, firstSeq));
   }
 
   async store(
