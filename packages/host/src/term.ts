@@ -12,9 +12,7 @@ import {
   type AppendFailure,
   intakeStream,
   logStream,
-  type Reader,
   type StoredMessage,
-  type StreamState,
   type Subscription,
 } from "@harmovela/bus";
 import { HeartbeatMemory, type Instant, type LogEntry } from "@harmovela/envelope";
@@ -25,6 +23,7 @@ import { lookAtTokens, readOutcomes } from "./before-judging.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { Counters } from "./counters.ts";
 import type { Fold } from "./fold.ts";
+import { IntakeQueue } from "./intake-queue.ts";
 import { type Arrived, type JudgeContext, judge } from "./judge.ts";
 import { listenForHeartbeats } from "./live-heartbeats.ts";
 import { EvolveError, LogWriter } from "./log-writer.ts";
@@ -38,17 +37,11 @@ import { Requests } from "./requests.ts";
 import { assertSameStream } from "./same-streams.ts";
 import { type KeptSnapshot, SnapshotKeeper } from "./snapshot/keeper.ts";
 import type { SnapshotStore } from "./snapshot/store.ts";
-import { validate } from "./validate.ts";
 
 const STEPS_PER_TURN = 64;
 const MESSAGES_PER_TURN = 256;
-/** Envelopes may be large: so many at a time are validated, for so long, before the lease gets its turn. */
-const MESSAGES_PER_TAKE = 16;
-const TAKING_MS_MAX = 50;
 /** A single wait; longer ones are made of several (timers beyond 2^31-1 ms fire at once). */
 const WAIT_MS_MAX = 3_600_000;
-/** What was removed from the intake and has not come after so long does not come. */
-const REMOVED_MS = 2_000;
 /** Pause before another turn when the bus does not answer. */
 const RETRY_MS = 500;
 
@@ -89,14 +82,10 @@ export class Term<State> {
   #end: (end: TermEnd) => void = () => {};
   #fatal: (error: unknown) => void = () => {};
   #state: "opening" | "open" | "recovering" | "closing" | "ended" = "opening";
-  #reader: Reader | undefined;
+  /** From the moment on at which messages are judged. */
+  #intake: IntakeQueue | undefined;
   #live: Subscription | undefined;
-  #waiting: Arrived[] = [];
-  /** Last intake position that was judged, logged or not. */
-  #judged = 0;
   #lookedAt = 0;
-  /** All that the intake held was removed before it was judged; seen since then. */
-  #removed: { upTo: number; since: number } | undefined;
   /** Settled when the recovery under way is over. */
   #recovered: Promise<void> = Promise.resolve();
   #isTurning = false;
@@ -203,8 +192,9 @@ export class Term<State> {
     return this.#writer.last;
   }
 
+  /** Last intake position that was judged, logged or not. */
   get judged(): number {
-    return this.#judged;
+    return this.#intake?.judged ?? 0;
   }
 
   /** The newest snapshot that this leadership has stored. */
@@ -217,8 +207,7 @@ export class Term<State> {
     const owed = this.#obligations.next(this.#time.now());
     return (
       this.#state === "open" &&
-      this.#waiting.length === 0 &&
-      this.#reader?.buffered === 0 &&
+      this.#intake?.isEmpty === true &&
       this.#writer.isIdle &&
       this.#requests.requests.size === 0 &&
       (owed === undefined || "wakeAt" in owed)
@@ -255,8 +244,10 @@ export class Term<State> {
     await this.#recovered;
     if (this.#state !== "opening") return false;
     this.#lookedAt = options.clock.monotonic();
-    this.#judged = fold.intake;
-    this.#reader = options.writer.openReader(intakeStream(options.domain), {
+    this.#intake = new IntakeQueue({
+      bus: options.writer,
+      clock: options.clock,
+      domain: options.domain,
       after: fold.intake,
       onReady: () => this.wake(),
     });
@@ -309,95 +300,72 @@ export class Term<State> {
 
   async #turn(): Promise<void> {
     // Taken first: what was acknowledged elsewhere before these were stored is folded before they are judged.
-    this.#takeBatch();
+    const intake = this.#intake;
+    if (intake === undefined) return;
+    intake.take(Math.min(MESSAGES_PER_TURN, this.#writer.room));
     await this.#catchUpObserved();
     if (this.#state !== "open") return;
-    await this.#workOffIdleTimers();
+    await this.#workOffIdleTimers(intake);
     if (this.#state !== "open") return;
     this.#guardEvolve(undefined, () => this.#obligations.workOffSteps(STEPS_PER_TURN));
     if (this.#state !== "open") return;
-    await this.#judgeBatch();
+    await this.#judgeBatch(intake);
     if (this.#state !== "open") return;
-    if (this.#writer.room >= 4) this.#keeper.keep(this.#judged);
+    if (this.#writer.room >= 4) this.#keeper.keep(intake.judged);
     await this.#takeSnapshot();
     if (this.#state !== "open") return;
     await this.#noticeDisplacement();
   }
 
   /** T2. */
-  async #workOffIdleTimers(): Promise<void> {
+  async #workOffIdleTimers(intake: IntakeQueue): Promise<void> {
     const { options } = this.#context;
-    const reader = this.#reader;
-    if (reader === undefined || this.#waiting.length > 0 || reader.buffered > 0) return;
+    if (!intake.isEmpty) return;
     const now = this.#time.now();
     const owed = this.#obligations.next(now);
     if (owed === undefined || !("urgency" in owed) || owed.urgency !== "timer") return;
     const state = await options.writer.streamState(intakeStream(options.domain));
     if (this.#state !== "open") return;
     if (state === undefined) throw new HarmovelaError("internal_error", "the intake is gone");
-    if (!this.#isDrained(state) || this.#waiting.length > 0 || reader.buffered > 0) return;
-    this.#guardEvolve(undefined, () => this.#obligations.workOffTimers(now));
-  }
-
-  /** Nothing that is stored is unread. What was removed unread may still be on its way to us, for a moment. */
-  #isDrained({ lastSeq, messages }: StreamState): boolean {
-    const now = this.#context.options.clock.monotonic();
-    if (lastSeq <= this.#judged || messages > 0) {
-      this.#removed = undefined;
-      return lastSeq <= this.#judged;
-    }
-    if (this.#removed?.upTo !== lastSeq) this.#removed = { upTo: lastSeq, since: now };
-    return now - this.#removed.since >= REMOVED_MS;
-  }
-
-  /** T3. */
-  #takeBatch(): void {
-    const room = Math.min(MESSAGES_PER_TURN, this.#writer.room) - this.#waiting.length;
-    if (room <= 0) return;
-    const { domain, clock } = this.#context.options;
-    const until = clock.monotonic() + TAKING_MS_MAX;
-    for (let taken = 0; taken < room && clock.monotonic() <= until; taken += MESSAGES_PER_TAKE) {
-      const messages = this.#reader?.take(Math.min(MESSAGES_PER_TAKE, room - taken)) ?? [];
-      for (const message of messages) {
-        this.#waiting.push({ message, checked: validate(message, domain) });
-      }
-      if (messages.length < MESSAGES_PER_TAKE) break;
+    if (intake.isDrained(state)) {
+      this.#guardEvolve(undefined, () => this.#obligations.workOffTimers(now));
     }
   }
 
   /** T1, T3. */
-  async #judgeBatch(): Promise<void> {
-    if (this.#waiting.length === 0) return;
+  async #judgeBatch(intake: IntakeQueue): Promise<void> {
+    const { waiting } = intake;
+    if (waiting.length === 0) return;
     const { options, fold } = this.#context;
-    this.#read = await readOutcomes(this.#waiting, fold, {
+    this.#read = await readOutcomes(waiting, fold, {
       bus: options.writer,
       stream: logStream(options.domain),
       isAtHand: (seq) => this.#writer.unacked(seq) !== undefined,
     });
-    await lookAtTokens(this.#waiting, options.tokens);
+    await lookAtTokens(waiting, options.tokens);
     if (this.#state !== "open") return;
     let done = 0;
-    for (const arrived of this.#waiting) {
-      if (done >= MESSAGES_PER_TURN || !this.#judgeOne(arrived)) break;
+    for (const arrived of waiting) {
+      if (done >= MESSAGES_PER_TURN || !this.#judgeOne(intake, arrived)) break;
       done += 1;
     }
-    this.#waiting.splice(0, done);
+    intake.shift(done);
     this.#read = new Map();
   }
 
   /** False when it must wait for room, for a read, or when the term is over. */
-  #judgeOne(arrived: Arrived): boolean {
+  #judgeOne(intake: IntakeQueue, arrived: Arrived): boolean {
     const { message } = arrived;
     let isDone = false;
     const isFine = this.#guardEvolve(message.seq, () => {
       arrived.at ??= this.#time.instantOf(message.time, this.#context.fold.at);
-      if (message.seq > this.#judged + 1) this.#recordGap(message);
+      if (message.seq > intake.judged + 1) this.#recordGap(intake, message);
       if (!this.#obligations.workOffTimers(arrived.at)) return;
       if (this.#writer.room < 2) return;
       isDone = judge(this.#judging, arrived, arrived.at) === "done";
     });
     if (!isFine || !isDone) return false;
-    this.#judged = message.seq;
+    intake.judged = message.seq;
     return true;
   }
 
@@ -418,9 +386,9 @@ export class Term<State> {
     }
   }
 
-  #recordGap(message: StoredMessage): void {
+  #recordGap(intake: IntakeQueue, message: StoredMessage): void {
     const { counters, alarms, fold } = this.#context;
-    const from = this.#judged + 1;
+    const from = intake.judged + 1;
     const to = message.seq - 1;
     counters.add("intake_gaps");
     alarms.raise(`the intake lost the messages ${from} to ${to}`);
@@ -430,7 +398,7 @@ export class Term<State> {
       cause: { in: to },
       at: fold.at,
     });
-    this.#judged = to;
+    intake.judged = to;
   }
 
   /** What was acknowledged anywhere before these messages were stored is known before they are judged. */
@@ -463,7 +431,7 @@ export class Term<State> {
     if (this.#state !== "open" || !this.#writer.isIdle) return;
     const { leadership } = this.#context.fold;
     assertSameStream("log", stored, leadership, acked);
-    assertSameStream("intake", intake, leadership, this.#judged);
+    assertSameStream("intake", intake, leadership, this.judged);
     if ((stored?.lastSeq ?? 0) > this.#writer.acked) {
       this.#finish({ reason: "displaced", isFoldIntact: false });
     }
@@ -512,9 +480,7 @@ export class Term<State> {
     if (this.#state !== "open") return;
     if (this.#writer.room < 2) return;
     const hasInput =
-      this.#waiting.length > 0 ||
-      (this.#reader?.buffered ?? 0) > 0 ||
-      this.#context.observed.some((log) => log.hasNews);
+      this.#intake?.isEmpty === false || this.#context.observed.some((log) => log.hasNews);
     const now = this.#time.now();
     const owed = this.#obligations.next(now);
     const hasStep = owed !== undefined && "urgency" in owed && owed.urgency === "step";
@@ -527,7 +493,7 @@ export class Term<State> {
     if (this.#obligations.pauseMs > 0) waits.push(this.#obligations.pauseMs);
     if (owed !== undefined && "wakeAt" in owed) waits.push(Math.max(1, owed.wakeAt - now));
     else if (owed !== undefined && "urgency" in owed) {
-      waits.push(this.#removed === undefined ? 1 : RETRY_MS);
+      waits.push(this.#intake?.isUncertain === true ? RETRY_MS : 1);
     }
     this.#wait(Math.min(...waits));
   }
@@ -627,7 +593,7 @@ export class Term<State> {
     this.#live?.close();
     this.#snapshots?.abandon();
     this.#context.releases.clear();
-    for (const closing of [this.#reader?.close(), this.#writer.close()]) {
+    for (const closing of [this.#intake?.close(), this.#writer.close()]) {
       closing?.catch((error: unknown) =>
         this.#context.options.logger.warn({ err: error }, "closing failed"),
       );
