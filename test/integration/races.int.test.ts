@@ -77,7 +77,7 @@ describe("races", () => {
     await server.stop();
   });
 
-  test(`complete against cancel, ${INTERLEAVINGS} times from two connections`, async () => {
+  test(`C1 complete against cancel, ${INTERLEAVINGS} times from two connections`, async () => {
     const seed = 20_261_130;
     const next = random(seed);
     let firstWon = 0;
@@ -97,7 +97,7 @@ describe("races", () => {
     assert.ok(firstWon > 0 && firstWon < INTERLEAVINGS, `who asked first won ${firstWon} times`);
   });
 
-  test(`one task handed to two delegates at once, ${HANDOFFS} times`, async () => {
+  test(`I1 one task handed to two delegates at once, ${HANDOFFS} times`, async () => {
     await planner.publish({ type: "task.submitted", task_id: "root", payload: {} });
     await planner.publish({ type: "task.started", task_id: "root", payload: {} });
     let byPlanner = 0;

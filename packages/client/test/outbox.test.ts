@@ -190,7 +190,7 @@ describe("publish", () => {
     assert.equal(verdict.cursor, "HV_LOG_TASKS:1");
   });
 
-  it("what the broker refuses for now is tried again, sooner than what has no answer", async () => {
+  it("O1 what the broker refuses for now is tried again, sooner than what has no answer", async () => {
     await using world = new World();
     await world.peer();
     const { agent } = world.agent();

@@ -187,7 +187,7 @@ describe("as leader", () => {
     });
   });
 
-  test("a full log is tried less and less; when there is room everything is judged once", async () => {
+  test("O1 a full log is tried less and less; when there is room everything is judged once", async () => {
     await using server = await startNatsServer();
     await using sender = await openSender(server.url);
     const tries: number[] = [];
