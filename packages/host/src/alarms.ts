@@ -13,10 +13,6 @@ export class Alarms {
   constructor(logger: Logger, counters: Counters) {
     this.#logger = logger;
     this.#counters = counters;
-    // One alarm for each agent, however many works: their number is its count, their names are in the log.
-    counters.onLateWork((late) => {
-      this.raise(`${late.source} of ${late.tenant} goes on working at what has ended`, { ...late });
-    });
   }
 
   raise(alarm: string, detail: Record<string, unknown> = {}): void {

@@ -1,5 +1,4 @@
 import { metrics } from "@opentelemetry/api";
-import { type Late, LateWork } from "./late-work.ts";
 
 const NAMES = [
   "accepted",
@@ -30,8 +29,6 @@ export class Counters {
   readonly #values = new Map<CounterName, number>(NAMES.map((name) => [name, 0]));
   readonly #instruments;
   readonly #attributes: { domain: string };
-  readonly #lateWork = new LateWork();
-  #onLateWork: (late: Late) => void = () => {};
 
   constructor(domain: string) {
     const meter = metrics.getMeter("harmovela");
@@ -44,16 +41,6 @@ export class Counters {
   add(name: CounterName, by = 1): void {
     this.#values.set(name, (this.#values.get(name) ?? 0) + by);
     this.#instruments.get(name)?.add(by, this.#attributes);
-  }
-
-  /** Work on what has ended was refused; whoever listens is told of each such work once. */
-  addLate(late: Late): void {
-    this.add("late");
-    if (this.#lateWork.goesOn(late)) this.#onLateWork(late);
-  }
-
-  onLateWork(fn: (late: Late) => void): void {
-    this.#onLateWork = fn;
   }
 
   get(name: CounterName): number {

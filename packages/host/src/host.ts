@@ -18,6 +18,7 @@ import { Alarms } from "./alarms.ts";
 import { Answerer } from "./answerer.ts";
 import { Counters } from "./counters.ts";
 import { Fold, FoldError } from "./fold.ts";
+import { LateWork } from "./late-work.ts";
 import { ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
 import { Releases } from "./releases.ts";
@@ -101,6 +102,7 @@ class RunningHost<State> implements Host {
   readonly #releases = new Releases();
   readonly #poisoned = new Map<number, number>();
   readonly #failing = new Set<string>();
+  readonly #lateWork: LateWork;
   readonly #answerer: Answerer<State>;
   readonly #leading: Promise<void>;
   #onLeading: () => void = () => {};
@@ -124,6 +126,7 @@ class RunningHost<State> implements Host {
     this.#snapshots = snapshots;
     this.#counters = new Counters(options.domain);
     this.#alarms = new Alarms(options.logger, this.#counters);
+    this.#lateWork = new LateWork(this.#counters, this.#alarms);
     this.#fold = new Fold(options.decider);
     this.#leading = new Promise((resolve, fail) => {
       this.#onLeading = resolve;
@@ -398,6 +401,7 @@ class RunningHost<State> implements Host {
       alarms: this.#alarms,
       poisoned: this.#poisoned,
       failing: this.#failing,
+      lateWork: this.#lateWork,
       snapshots: this.#snapshots,
       isLeaseHeld: () => this.#lease?.isHeld === true,
     });

@@ -19,6 +19,7 @@ import { type AnswerContext, isAcknowledged, toAcknowledgement, toRejection } fr
 import type { Counters } from "./counters.ts";
 import { digestOf, isSameContent } from "./duplicates.ts";
 import { type Fold, refusedId } from "./fold.ts";
+import type { LateWork } from "./late-work.ts";
 import { type LogWriter, UnappendableError } from "./log-writer.ts";
 import type { HostOptions } from "./options.ts";
 import type { RefusalRate } from "./refusal-rate.ts";
@@ -45,6 +46,7 @@ export interface JudgeContext<State> {
    * and, when its refusal cannot be folded either, passed over, or the world would stop.
    */
   poisoned: ReadonlyMap<number, number>;
+  lateWork: LateWork;
   /** Signs of life of sessions, where the decider watches them. */
   heartbeats: HeartbeatMemory | undefined;
   /** An observed log could not be read up to its end: nothing can be judged against it now. */
@@ -179,7 +181,7 @@ function settle<State>(
     };
     refuse(context, message, now, refused, decision.reject, decision.as);
     if (decision.late !== undefined) {
-      counters.addLate({ tenant, source: checked.source, work: decision.late });
+      context.lateWork.refused({ tenant, source: checked.source, work: decision.late });
     }
   } else if ("duplicate" in decision) {
     counters.add("duplicates");

@@ -1,5 +1,8 @@
 /** Agents that were told that their work has ended and go on with it (case A13). */
 
+import type { Alarms } from "./alarms.ts";
+import type { Counters } from "./counters.ts";
+
 export interface Late {
   tenant: string;
   source: string;
@@ -14,9 +17,25 @@ const WORKS_MAX = 1_000;
 
 export class LateWork {
   readonly #refusals = new Map<string, number>();
+  readonly #counters: Counters;
+  readonly #alarms: Alarms;
 
-  /** Takes note of one refusal; true once for each work, when its agent evidently goes on. */
-  goesOn({ tenant, source, work }: Late): boolean {
+  constructor(counters: Counters, alarms: Alarms) {
+    this.#counters = counters;
+    this.#alarms = alarms;
+  }
+
+  /** Work on what has ended was refused: counted, and an alarm when its agent evidently goes on. */
+  refused(late: Late): void {
+    this.#counters.add("late");
+    if (!this.#goesOn(late)) return;
+    // One alarm for each agent, however many works: their number is its count, their names are in the log.
+    const { source, tenant } = late;
+    this.#alarms.raise(`${source} of ${tenant} goes on working at what has ended`, { ...late });
+  }
+
+  /** True once for each work. */
+  #goesOn({ tenant, source, work }: Late): boolean {
     const key = JSON.stringify([tenant, source, work]);
     const count = (this.#refusals.get(key) ?? 0) + 1;
     this.#refusals.delete(key);

@@ -25,6 +25,7 @@ import type { Counters } from "./counters.ts";
 import type { Fold } from "./fold.ts";
 import { IntakeQueue } from "./intake-queue.ts";
 import { type Arrived, type JudgeContext, judge } from "./judge.ts";
+import type { LateWork } from "./late-work.ts";
 import { listenForHeartbeats } from "./live-heartbeats.ts";
 import { EvolveError, LogWriter } from "./log-writer.ts";
 import { Obligations } from "./obligations.ts";
@@ -61,6 +62,7 @@ export interface TermContext<State> {
   /** Causes whose entry `evolve` could not fold; shared by all terms of a process. */
   poisoned: Map<number, number>;
   failing: Set<string>;
+  lateWork: LateWork;
   /** None where the decider's state cannot be written down. */
   snapshots: SnapshotStore<State> | undefined;
   isLeaseHeld(): boolean;
@@ -165,6 +167,7 @@ export class Term<State> {
       },
       stream,
       poisoned: context.poisoned,
+      lateWork: context.lateWork,
       isBlind: false,
       heartbeats: undefined,
       entryAt: (seq) => this.#writer.unacked(seq) ?? this.#read.get(seq),
