@@ -14,6 +14,8 @@ const FAILOVER = "packages/host/test/failover.int.test.ts";
 const VALIDATE = "packages/host/test/validate.test.ts";
 const OBSERVED = "packages/host/test/observed.int.test.ts";
 const DISPLACED = "packages/host/test/displaced.int.test.ts";
+const SNAPSHOTS = "packages/host/test/snapshots.int.test.ts";
+const CLOCK_STEPS = "packages/host/test/clock-steps.test.ts";
 const SIMULATION = "test/sim/tasks.sim.test.ts";
 const CONTRACT = "test/contract/bus.memory.test.ts";
 const COORDINATOR = "services/delegation-coordinator";
@@ -321,5 +323,68 @@ export const MUTANTS: readonly Mutant[] = [
     find: "      if (oldest.at >= before) break;\n",
     replace: "      if (oldest.at >= 0) break;\n",
     tests: ["packages/check/test/good-forgetting.test.ts"],
+  },
+  {
+    name: "a snapshot counts though it was not read back as it was written",
+    file: "packages/host/src/snapshot/store.ts",
+    find: "    if (stored === undefined || Buffer.compare(stored, data) !== 0) {\n",
+    replace: "    if (stored === undefined) {\n",
+    tests: [SNAPSHOTS],
+  },
+  {
+    name: "a snapshot holds what may never be stored",
+    file: "packages/host/src/snapshot/keeper.ts",
+    find: "    if (!(await this.#isStored(taken.title.position))) return;\n",
+    replace: "",
+    tests: [SNAPSHOTS],
+  },
+  {
+    name: "a log is trimmed below the newest snapshot: there is no second one to go back to",
+    file: "packages/host/src/snapshot/store.ts",
+    find: "  return snapshots.at(-2)?.title;\n",
+    replace: "  return snapshots.at(-1)?.title;\n",
+    tests: [SNAPSHOTS],
+  },
+  {
+    name: "a log is trimmed whatever its observers have seen",
+    file: "packages/host/src/snapshot/store.ts",
+    find: "    for (const observer of observersOf(this.#domain, blobs)) {\n",
+    replace: "    for (const observer of [] as Domain[]) {\n",
+    tests: [SNAPSHOTS],
+  },
+  {
+    name: "a snapshot forgets which ids are occupied",
+    file: "packages/host/src/fold.ts",
+    find: "    this.outcomes = new OutcomeMemory(record?.outcomes);\n",
+    replace: "    this.outcomes = new OutcomeMemory();\n",
+    tests: [SIMULATION],
+  },
+  {
+    name: "a snapshot of a list in which one thing stands twice makes two of it",
+    file: "packages/host/src/snapshot/graph.ts",
+    find: "      this.#numbers.set(object, number);\n",
+    replace: "",
+    tests: ["packages/host/test/graph.test.ts"],
+  },
+  {
+    name: "time stands still when the broker's clock is set back",
+    file: "packages/host/src/broker-time.ts",
+    find: "    this.#setBackMs = Math.max(instant, decided) - stored;\n",
+    replace: "",
+    tests: [CLOCK_STEPS],
+  },
+  {
+    name: "a broker's clock that was set back makes timers early",
+    file: "packages/host/src/broker-time.ts",
+    find: "    this.#offset = decided - this.#clock.monotonic();\n",
+    replace: "",
+    tests: [CLOCK_STEPS],
+  },
+  {
+    name: "a lease whose holder is gone lasts as long as the server's clock is behind",
+    file: "packages/bus/src/lease-keeper.ts",
+    find: "        this.#isAbandoned(entry.revision);\n",
+    replace: "        false;\n",
+    tests: ["packages/bus/test/lease-keeper.test.ts"],
   },
 ];
