@@ -54,7 +54,13 @@ test("a second stack on the port or on the store is refused in one clear line", 
   const same = await cli(["up", "--store", join(folder, "other"), "--port", String(port)]);
   assert.equal(same.code, 1);
   assert.match(same.stderr, /in use.*--server/);
-  const store = await cli(["up", "--store", join(folder, "store"), "--port", String(await freePort())]);
+  const store = await cli([
+    "up",
+    "--store",
+    join(folder, "store"),
+    "--port",
+    String(await freePort()),
+  ]);
   assert.equal(store.code, 1);
   assert.match(store.stderr, /in use by nats-server/);
 });
