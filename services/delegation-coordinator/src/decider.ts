@@ -6,6 +6,7 @@ import { decideFamily } from "./families/decide.ts";
 import { evolveFamily } from "./families/evolve.ts";
 import { owedByFamily, sooner } from "./families/owed.ts";
 import { isWatched } from "./families/sessions.ts";
+import { followSessionEnd } from "./instances.ts";
 import { owed } from "./owed.ts";
 import type { TaskSettings } from "./settings.ts";
 import { createState, type TaskState } from "./state.ts";
@@ -28,6 +29,7 @@ export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
     evolve: (state, entry) => {
       evolve(state, settings, entry);
       evolveFamily(state.families, settings, entry);
+      followSessionEnd(state, settings, entry);
     },
     owed: (state, now, { heartbeats }) =>
       sooner(owedByFamily(state.families, service, now, heartbeats), owed(state, settings, now)),

@@ -23,6 +23,7 @@ function describeTask(task: Task): JsonObject {
     submitter: task.submitter,
     target: task.target ?? null,
     owner: task.owner ?? null,
+    instance: describeInstance(task),
     session: task.session ?? null,
     namesTenant: task.namesTenant,
     isSubmitted: task.isSubmitted,
@@ -38,6 +39,11 @@ function describeTask(task: Task): JsonObject {
     entries: task.entries,
     entryCount: task.entryCount,
   };
+}
+
+function describeInstance({ instance }: Task): JsonValue {
+  if (instance === undefined) return null;
+  return { session: instance.session, isOver: instance.isOver, lostBy: instance.lost?.by ?? null };
 }
 
 function describePlan(plan: PlanState): JsonObject {
@@ -56,6 +62,7 @@ function describePlan(plan: PlanState): JsonObject {
 export function describeState(state: TaskState): JsonValue {
   const tenants = byKey(state.tenants).map((tenant) => ({
     tenant: tenant.name,
+    instances: [...tenant.instances.keys()].sort(),
     tasks: byKey(tenant.tasks).map(describeTask),
     plans: byKey(tenant.plans).map(describePlan),
     delegations: describeDelegations(tenant.delegations),

@@ -10,6 +10,7 @@ import type {
   ObligationFailedEntry,
 } from "@harmovela/envelope";
 import { evolveDelegation, evolveIssue } from "./delegation/evolve.ts";
+import { giveTo, instanceOf } from "./instances.ts";
 import { harden, openGentlePlan, openHardPlan, removePlan } from "./plans.ts";
 import { closedBy, hardPlanOver } from "./rules/closing.ts";
 import { payloadObject, taskIdOf } from "./rules/identity.ts";
@@ -114,8 +115,9 @@ function move(
     return;
   }
   task.state = to;
-  if (to === "accepted" || to === "started") {
-    task.owner ??= nameIn(task.tenant, entry.envelope.source);
+  if ((to === "accepted" || to === "started") && task.owner === undefined) {
+    task.owner = nameIn(task.tenant, entry.envelope.source);
+    giveTo(state, task, instanceOf(state, task.tenant, entry.envelope));
   }
 }
 
@@ -155,6 +157,7 @@ function evolveBegun(state: TaskState, entry: BegunEntry): void {
   if (root.ended || !isAllowed(root.state, to)) misfit(entry, `${root.state} to ${to}`);
   if (hardPlanOver(root)) misfit(entry, `task ${root.id} is being ended already`);
   openHardPlan(state, { id: plan.id, root, kind: `task.${to}`, envelope: plan.envelope, at, seq });
+  if (root.instance) state.ring.rotate(root.instance);
   remember(root, seq);
 }
 

@@ -1,9 +1,10 @@
 /** Opening and closing of plans; called by `evolve` alone. */
 import type { Envelope, Instant } from "@harmovela/envelope";
+import { orphan } from "./instances.ts";
 import { millisecondsOf } from "./rules/identity.ts";
 import type { TerminalType } from "./rules/transitions.ts";
 import { LAST_INSTANT, type TaskSettings } from "./settings.ts";
-import type { GraceTimer, PlanState, Task, TaskState, Timer } from "./state.ts";
+import type { GraceTimer, Orphan, PlanState, Task, TaskState, Timer } from "./state.ts";
 import { isWithin } from "./tree.ts";
 
 interface Opening {
@@ -98,7 +99,10 @@ export function removePlan(state: TaskState, plan: PlanState): void {
   for (const waiter of plan.waiters) resume(state, waiter);
   // Whatever slept under this plan may act again; what ended meanwhile is gone from its task.
   for (const overtaken of plan.dormant) resume(state, overtaken);
-  for (const timer of plan.suspended) if (isCurrent(timer)) state.timers.add(timer);
+  for (const waiting of plan.suspended) {
+    if (waiting.kind === "orphan") orphanAgain(state, waiting);
+    else if (isCurrent(waiting)) state.timers.add(waiting);
+  }
 }
 
 function isCurrent(timer: Timer): boolean {
@@ -106,6 +110,10 @@ function isCurrent(timer: Timer): boolean {
   return timer.kind === "deadline"
     ? timer.task.ended === undefined && timer.task.deadline === timer
     : timer.plan.root.plan === timer.plan && !timer.plan.hard;
+}
+
+function orphanAgain(state: TaskState, { task, instance }: Orphan): void {
+  if (task.ended === undefined && task.instance === instance) orphan(state, instance, task);
 }
 
 function resume(state: TaskState, plan: PlanState): void {

@@ -46,6 +46,8 @@ export interface Task {
   submittedSeq: number;
   state: TaskStateName;
   owner: string | undefined;
+  /** The process of the owner that has it; none: any of them (spec 5.1). */
+  instance: InstanceState | undefined;
   deadline: DeadlineTimer | undefined;
   lastSeq: number;
   lastAt: Instant;
@@ -91,6 +93,38 @@ export interface GraceTimer {
 
 export type Timer = DeadlineTimer | GraceTimer | DelegationTimer;
 
+/** A task of a lost instance whose failure waits while a plan is under way. */
+export interface Orphan {
+  readonly kind: "orphan";
+  readonly task: Task;
+  readonly instance: InstanceState;
+}
+
+/** A process of an agent that has taken tasks: one of the agent's sessions. */
+export interface InstanceState {
+  readonly kind: "instance";
+  readonly session: string;
+  /** What it has, while its session is live. */
+  readonly tasks: Set<Task>;
+  /** Its session has ended. */
+  isOver: boolean;
+  /** Present when its tasks are to fail with it. */
+  lost: LostInstance | undefined;
+  ringNext: RingMember | undefined;
+  ringPrev: RingMember | undefined;
+}
+
+export interface LostInstance {
+  /** Id and time of the `session.error`. */
+  readonly by: string;
+  readonly at: Instant;
+  /** Tasks that may still be owed their failure; whatever has become of one shows when it is met. */
+  readonly pending: Task[];
+}
+
+/** What has steps to take. */
+export type RingMember = PlanState | InstanceState;
+
 /**
  * How a subtree ends. `hard`: the outcome is fixed, leaves first (a `begun` entry, or a cancel request
  * whose grace has passed). Not hard: runners were asked to stop and may still end by themselves.
@@ -120,10 +154,10 @@ export interface PlanState {
   waiters: PlanState[];
   /** Requests' plans below that this one has overtaken. */
   dormant: PlanState[];
-  /** Timers that must not fire while this plan is under way. */
-  suspended: Timer[];
-  ringNext: PlanState | undefined;
-  ringPrev: PlanState | undefined;
+  /** What must not be owed while this plan is under way. */
+  suspended: (Timer | Orphan)[];
+  ringNext: RingMember | undefined;
+  ringPrev: RingMember | undefined;
 }
 
 export interface TenantState {
@@ -132,13 +166,15 @@ export interface TenantState {
   readonly plans: Map<string, PlanState>;
   /** One string object for each agent name. */
   readonly names: Map<string, string>;
+  /** By session; those whose session is live. */
+  readonly instances: Map<string, InstanceState>;
   readonly delegations: DelegationBook;
 }
 
 export interface TaskState {
   readonly tenants: Map<string, TenantState>;
   readonly timers: Heap<Timer>;
-  readonly ring: Ring<PlanState>;
+  readonly ring: Ring<RingMember>;
   /** Obligations that could not be met, as `<tenant> <id>`. */
   readonly settled: Set<string>;
   /** Plans of requests under way, all tenants together. */

@@ -2,6 +2,7 @@
 import type { EventEntry, Instant } from "@harmovela/envelope";
 import { voidDelegation } from "./delegation/offer.ts";
 import { createDelegationBook } from "./delegation/state.ts";
+import { takeBack } from "./instances.ts";
 import { removePlan } from "./plans.ts";
 import { nearestPlan } from "./rules/closing.ts";
 import { millisecondsOf, parentIdOf, payloadObject, taskIdOf, textOf } from "./rules/identity.ts";
@@ -19,6 +20,7 @@ function openTenant(state: TaskState, name: string): TenantState {
       tasks: new Map(),
       plans: new Map(),
       names: new Map(),
+      instances: new Map(),
       delegations: createDelegationBook(),
     };
     state.tenants.set(name, tenant);
@@ -83,6 +85,7 @@ export function insertTask(
     submittedSeq: seq,
     state: "submitted",
     owner: undefined,
+    instance: undefined,
     deadline: undefined,
     lastSeq: seq,
     lastAt: at,
@@ -176,6 +179,7 @@ export function endTask(
     forced: isPlanned && payloadObject(envelope)?.forced === true,
   };
   if (task.deadline) state.timers.remove(task.deadline);
+  takeBack(state, task);
   voidDelegation(state, task, entry.seq);
   if (task.plan) removePlan(state, task.plan);
 }

@@ -3,12 +3,11 @@ import {
   type DecideContext,
   type Decision,
   type Envelope,
-  findSession,
   isHarness,
-  isTerminalSession,
   type Judged,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
+import { isElsewhere } from "../instances.ts";
 import { hasTwoParents, taskIdOf } from "../rules/identity.ts";
 import { alreadyEnded } from "../rules/refusals.ts";
 import type { TaskSettings } from "../settings.ts";
@@ -60,7 +59,7 @@ export function decideDelegation(
     shownTokenRefusal(state, settings, input, delegation, ctx.now) ??
     (type === "delegation.escalated"
       ? escalationRefusal(delegation, envelope)
-      : answerRefusal(state, delegation, envelope));
+      : answerRefusal(delegation, envelope));
   return refused ? { reject: refused } : { accept: envelope };
 }
 
@@ -69,20 +68,10 @@ function isFrom(delegation: Delegation, type: string): boolean {
 }
 
 /** Only the delegate accepts or rejects, and only what was offered to it; an open offer is anybody's to accept. */
-function answerRefusal(
-  { families }: TaskState,
-  delegation: Delegation,
-  envelope: Envelope,
-): ErrorPayload | undefined {
+function answerRefusal(delegation: Delegation, envelope: Envelope): ErrorPayload | undefined {
   const { source, type, session_id } = envelope;
-  const { state, acceptedIn, tenant } = delegation;
   // A fellow of the same name took it, and only that one gives it back.
-  const isFellows =
-    state === "accepted" &&
-    acceptedIn !== undefined &&
-    session_id !== undefined &&
-    acceptedIn !== session_id &&
-    !hasEnded(families, tenant, acceptedIn);
+  const isFellows = delegation.state === "accepted" && isElsewhere(delegation.instance, session_id);
   const isOpen = delegation.delegatedTo === undefined && type === "delegation.accepted";
   const isDelegate = isOpen || source === delegation.delegatedTo;
   if (!isDelegate || isFellows || !isFrom(delegation, type))
@@ -104,9 +93,4 @@ function escalationRefusal(delegation: Delegation, envelope: Envelope): ErrorPay
   const to = delegateNamed(envelope);
   const isElsewhere = to === undefined || (to !== delegatedTo && to !== by);
   return parties.includes(by) && isElsewhere ? undefined : notTheParties(delegation);
-}
-
-function hasEnded({ sessions }: TaskState["families"], tenant: string, id: string): boolean {
-  const session = findSession(sessions, tenant, id);
-  return session !== undefined && isTerminalSession(session);
 }

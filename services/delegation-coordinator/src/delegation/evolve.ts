@@ -5,6 +5,7 @@ import {
   isHarness,
   type TokenIssuedEntry,
 } from "@harmovela/envelope";
+import { giveTo, instanceOf, takeBack } from "../instances.ts";
 import { parentIdOf, taskIdOf, textOf } from "../rules/identity.ts";
 import { bounded } from "../rules/text.ts";
 import { REASON_LENGTH_MAX } from "../settings.ts";
@@ -64,7 +65,7 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
     state: "requested",
     delegatedBy: nameIn(tenant, envelope.source),
     delegatedTo: delegatedTo === undefined ? undefined : nameIn(tenant, delegatedTo),
-    acceptedIn: undefined,
+    instance: undefined,
     owner: nameIn(tenant, envelope.source),
     opening: { id: envelope.id, type: envelope.type, seq },
     openedAt: at,
@@ -96,17 +97,13 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
   return undefined;
 }
 
-function accept(
-  state: TaskState,
-  delegation: Delegation,
-  { source: by, session_id }: Envelope,
-): string | undefined {
+function accept(state: TaskState, delegation: Delegation, envelope: Envelope): string | undefined {
   const { task } = delegation;
   if (task === undefined || !isPending(delegation)) return `${delegation.state} to accepted`;
   disarm(state, delegation);
   delegation.state = "accepted";
-  delegation.acceptedIn = session_id;
-  delegation.delegatedTo ??= nameIn(task.tenant, by);
+  delegation.instance = instanceOf(state, task.tenant, envelope);
+  delegation.delegatedTo ??= nameIn(task.tenant, envelope.source);
   if (task.owner === undefined) {
     delegation.hasTaken = true;
     run(state, delegation, task);
@@ -119,6 +116,7 @@ function accept(
 function run(state: TaskState, delegation: Delegation, task: Task): void {
   const { deadline: due, opening } = delegation;
   task.owner = delegation.delegatedTo;
+  giveTo(state, task, delegation.instance);
   if (due === undefined || delegation.shelved !== undefined) return;
   delegation.shelved = task.deadline ?? "none";
   setDeadline(state, task, { due, order: opening.seq, causation: opening.id });
@@ -153,6 +151,7 @@ function rejectOffer(
 /** The delegate gives back what nobody ran before it, and its deadline goes with it. */
 function leave(state: TaskState, delegation: Delegation, task: Task): void {
   task.owner = undefined;
+  takeBack(state, task);
   delegation.hasTaken = false;
   const { shelved } = delegation;
   if (shelved === undefined) return;

@@ -5,7 +5,7 @@
  * D2 A rejection is remembered, so that a party out of turn is told from a stranger.
  */
 import type { Instant } from "@harmovela/envelope";
-import type { DeadlineTimer, Task, TaskState } from "../state.ts";
+import type { DeadlineTimer, InstanceState, Task, TaskState } from "../state.ts";
 import { createTokenMemory, type TokenMemory } from "../tokens/memory.ts";
 
 export type DelegationStateName =
@@ -33,8 +33,8 @@ export interface Delegation {
   delegatedBy: string;
   /** Also where status queries go (spec 5.6). None while it is open to whoever accepts first. */
   delegatedTo: string | undefined;
-  /** The session in which it was accepted: of several processes of one name, which has the work. */
-  acceptedIn: string | undefined;
+  /** Of several processes of one name, which has accepted. */
+  instance: InstanceState | undefined;
   /** Whose the task is (D1). */
   owner: string;
   /** The request or escalation in force. */
