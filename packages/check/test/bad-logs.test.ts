@@ -7,6 +7,7 @@ import { badDelegations } from "./bad-delegations.ts";
 import { badEvents } from "./bad-events.ts";
 import { badExchanges } from "./bad-exchanges.ts";
 import { badFrames } from "./bad-frames.ts";
+import { badInstances } from "./bad-instances.ts";
 import { badPlans } from "./bad-plans.ts";
 import { badSessions } from "./bad-sessions.ts";
 import { badTasks } from "./bad-tasks.ts";
@@ -21,6 +22,7 @@ const badLogs = [
   ...badDelegatedTasks,
   ...badDelegations,
   ...badTokens,
+  ...badInstances,
   ...badSessions,
   ...badExchanges,
 ];

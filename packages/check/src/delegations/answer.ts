@@ -19,12 +19,12 @@ const FROM: ReadonlyMap<string, readonly DelegationState[]> = new Map([
 
 /** Whether the event is in turn, by who may say it, of the parties in force; what is not is named. */
 export function checkAnswer(
-  { sink }: TaskContext,
+  { sink, sessions }: TaskContext,
   event: TaskEvent,
   delegation: Delegation,
   name: string,
 ): boolean {
-  const { id, state, isAdopted } = delegation;
+  const { id, state, acceptedIn, isAdopted } = delegation;
   const { source } = event.envelope;
   if (isAdopted) return true;
   const from = event.owedBy === undefined ? FROM.get(name) : EXPIRES_FROM;
@@ -34,6 +34,10 @@ export function checkAnswer(
   }
   if (event.owedBy === undefined && !mayAnswer(delegation, name, source)) {
     sink.add("delegation-party", `${name} of ${id} by ${source}`, id);
+    return false;
+  }
+  if (name === "rejected" && state === "accepted" && sessions.isElsewhere(event, acceptedIn)) {
+    sink.add("task-instance", `${id} is given back, and session ${acceptedIn} has it`, id);
     return false;
   }
   if (namesParties(delegation, event.envelope, name)) return true;
@@ -83,15 +87,16 @@ export function applyAnswer(
     tokens.void(tenant, delegation.issued);
     delegation.issued = [];
   }
-  if (name === "accepted") accept(event, delegation);
+  if (name === "accepted") accept(context, event, delegation);
   else if (name === "rejected") withdraw(context, event, delegation);
   else if (name === "handoff.completed") handOff(event, delegation);
   else if (name === "escalated") escalate(envelope, delegation);
 }
 
-function accept(event: TaskEvent, delegation: Delegation): void {
+function accept({ sessions }: TaskContext, event: TaskEvent, delegation: Delegation): void {
   const { task } = delegation;
   delegation.state = "accepted";
+  delegation.acceptedIn = sessions.own(event);
   delegation.delegatedTo ??= event.envelope.source;
   if (task === undefined) return;
   if (task.owner === undefined) {
@@ -102,8 +107,10 @@ function accept(event: TaskEvent, delegation: Delegation): void {
 }
 
 /** The delegate works on the task from now on, and has until the deadline. */
-function work(event: TaskEvent, { delegatedTo, deadline }: Delegation, task: Task): void {
+function work(event: TaskEvent, delegation: Delegation, task: Task): void {
+  const { delegatedTo, acceptedIn, deadline } = delegation;
   task.owner = delegatedTo;
+  task.heldIn = acceptedIn;
   task.ownedAt = event.frame.seq;
   task.offerDue = earlier(task.offerDue, deadline);
 }
@@ -115,6 +122,7 @@ function withdraw(context: TaskContext, event: TaskEvent, delegation: Delegation
   if (task === undefined) return;
   if ((delegation.hasTaken || isAdopted) && task.owner === delegatedTo) {
     task.owner = undefined;
+    task.heldIn = undefined;
     task.offerDue = undefined;
     delegation.hasTaken = false;
   }

@@ -83,6 +83,7 @@ export class DelegationRules {
       delegatedBy: by,
       delegatedTo: envelope.delegated_to,
       owner: task?.owner ?? by,
+      acceptedIn: undefined,
       at: frame.at,
       deadline: undefined,
       hasTaken: false,

@@ -11,6 +11,8 @@ export interface Delegation {
   delegatedBy: string;
   /** None while it is open to whoever accepts it first. */
   delegatedTo: string | undefined;
+  /** The session in which it was accepted, when that is the delegate's own. */
+  acceptedIn: string | undefined;
   /** Whose the task is: the delegator's, from a handoff on the delegate's. */
   owner: string;
   /** When the request was logged. */

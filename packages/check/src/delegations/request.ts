@@ -40,6 +40,7 @@ export function request(
     delegatedBy: source,
     delegatedTo: to,
     owner: source,
+    acceptedIn: undefined,
     at: frame.at,
     deadline: deadlineOf(envelope, frame.at),
     hasTaken: false,

@@ -7,7 +7,7 @@ import {
   sessionIdOf,
 } from "@harmovela/envelope";
 import { isObject } from "../record.ts";
-import { payloadField, type TaskContext, type TaskEvent } from "../tasks/context.ts";
+import { payloadField, type Sessions, type TaskContext, type TaskEvent } from "../tasks/context.ts";
 
 interface Session {
   readonly initiator: string;
@@ -20,7 +20,12 @@ interface Session {
   /** Before this time nobody may find it silent; undefined when no heartbeats were agreed. */
   silentFrom: number | undefined;
   endedAt: number | undefined;
+  /** Id of the event by which it was lost. */
+  lostBy: string | undefined;
 }
+
+/** What the rules of sessions need of the rest. */
+type SessionContext = Omit<TaskContext, "sessions">;
 
 /** Missed intervals after which a session is lost (spec 5.1). */
 const MISSED_MAX = 3;
@@ -29,11 +34,11 @@ const MISSED_MAX = 3;
 const BEFORE_OPEN: ReadonlySet<string> = new Set(["session.opened", "capabilities.requested"]);
 
 /** Sessions: opened, answered by the service, and over for good (spec 4.3, 5.1). */
-export class SessionRules {
-  readonly #context: TaskContext;
+export class SessionRules implements Sessions {
+  readonly #context: SessionContext;
   readonly #sessions = new Map<string, Session>();
 
-  constructor(context: TaskContext) {
+  constructor(context: SessionContext) {
     this.#context = context;
   }
 
@@ -49,6 +54,21 @@ export class SessionRules {
     const session = this.#get(tenant, id, at);
     if (session === undefined) return "unknown";
     return session.endedAt === undefined ? "live" : "ended";
+  }
+
+  own({ tenant, envelope, frame }: TaskEvent): string | undefined {
+    const { session_id: id, source } = envelope;
+    const session = id === undefined ? undefined : this.#get(tenant, id, frame.at);
+    return session?.initiator === source && session.endedAt === undefined ? id : undefined;
+  }
+
+  isElsewhere({ tenant, envelope, frame }: TaskEvent, session: string | undefined): boolean {
+    if (session === undefined || session === envelope.session_id) return false;
+    return this.state(tenant, session, frame.at) === "live";
+  }
+
+  lostBy(tenant: string, session: string | undefined, at: number): string | undefined {
+    return session === undefined ? undefined : this.#get(tenant, session, at)?.lostBy;
   }
 
   /** What its session lets an envelope of the intake say. */
@@ -94,7 +114,7 @@ export class SessionRules {
     } else if (envelope.type === "session.closed" || envelope.type === "session.error") {
       const ended = session ?? open(envelope);
       this.#sessions.set(keyOf(tenant, id), ended);
-      end(ended, envelope.type === "session.closed" ? "closed" : "error", frame.at);
+      end(ended, envelope, frame.at);
     }
   }
 
@@ -106,8 +126,7 @@ export class SessionRules {
       if (!isLenient) sink.add("session-answer", `${envelope.type} of ${id}, which nobody opened`);
       return;
     }
-    const error = payloadField(envelope, "error");
-    const isTimeOut = isObject(error) && error.code === "session_timeout";
+    const isTimeOut = isLoss(envelope);
     if (session.state !== (isTimeOut ? "ready" : "opened")) {
       sink.add("session-answer", `${envelope.type} of ${id}, which is ${session.state}`);
       return;
@@ -119,7 +138,7 @@ export class SessionRules {
         const message = `${id} is lost at ${frame.at}, not before ${silentFrom ?? "it is closed"}`;
         sink.add("session-timeout", message);
       }
-      end(session, "error", frame.at);
+      end(session, envelope, frame.at);
     }
   }
 
@@ -163,13 +182,21 @@ function open(envelope: Envelope): Session {
     profiles: [],
     silentFrom: undefined,
     endedAt: undefined,
+    lostBy: undefined,
   };
 }
 
-function end(session: Session, state: "closed" | "error", at: number): void {
+function end(session: Session, envelope: Envelope, at: number): void {
   if (session.endedAt !== undefined) return;
-  session.state = state;
+  session.state = envelope.type === "session.closed" ? "closed" : "error";
   session.endedAt = at;
+  if (isLoss(envelope)) session.lostBy = envelope.id;
+}
+
+/** Its initiator was not heard any more. */
+function isLoss(envelope: Envelope): boolean {
+  const error = payloadField(envelope, "error");
+  return envelope.type === "session.error" && isObject(error) && error.code === "session_timeout";
 }
 
 /** Its initiator speaks for a session, services do, and an echo is let through. */

@@ -23,6 +23,10 @@ export function checkAuthority(
     if (source !== task.owner) {
       const message = `${name} from ${source}, the owner is ${task.owner}`;
       context.sink.add("task-owner", message, task.id);
+    } else if (context.sessions.isElsewhere(event, task.heldIn)) {
+      const { session_id: session = "none" } = event.envelope;
+      const message = `${name} in session ${session}, it is taken in ${task.heldIn}`;
+      context.sink.add("task-instance", message, task.id);
     }
     return;
   }

@@ -13,6 +13,17 @@ export interface TaskContext {
   readonly plans: PlanBook;
   readonly isLenient: boolean;
   readonly settings: Settings;
+  readonly sessions: Sessions;
+}
+
+/** What sessions say about who has a task. */
+export interface Sessions {
+  /** The session in which an event is sent, when it is live and the sender's own. */
+  own(event: TaskEvent): string | undefined;
+  /** Whether a session is live and the event is sent in another one, or in none. */
+  isElsewhere(event: TaskEvent, session: string | undefined): boolean;
+  /** Id of the event by which a session was lost. */
+  lostBy(tenant: string, session: string | undefined, at: number): string | undefined;
 }
 
 /** An event at hand. */
