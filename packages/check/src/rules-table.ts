@@ -82,7 +82,8 @@ export const RULES = {
     "Only what was offered is accepted, rejected, escalated or handed off (spec 5.6).",
   "delegation-transition": "A delegation moves along its table only (spec 5.6).",
   "delegation-owner": "A task that there is may be offered by its one owner only (spec 5.6).",
-  "delegation-party": "The delegate answers, the delegator hands off, either escalates (spec 5.6).",
+  "delegation-party":
+    "The delegate answers, the delegator hands off, either or the owner escalates (spec 5.6).",
   "delegation-tuple": "An event of a delegation speaks of the parties in force (spec 5.6).",
   "delegation-entitlement":
     "With proved senders, who delegates under a parent has a part in it (spec 5.6).",
@@ -117,7 +118,8 @@ export const RULES = {
   "subscription-answer": "A subscription is created once, for its request (spec 5.2).",
   "subscription-cancel":
     "The service cancels a subscription once, when its session has ended (spec 5.1).",
-  "subscription-owner": "A subscription is cancelled by its own consumer (spec 5.2).",
+  "subscription-owner":
+    "A subscription is cancelled by its own consumer, and stands in no session of another (spec 5.2).",
   "exchange-fields": "A request names target, correlation_id and query_scope (spec 5.9).",
   "exchange-live": "A correlation id belongs to one live request (spec 5.9).",
   "exchange-unknown": "Only a live request is answered, and nothing follows its end (spec 5.9).",

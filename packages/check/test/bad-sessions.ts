@@ -199,6 +199,16 @@ export const badSessions: BadLog[] = [
   },
   {
     rule: "subscription-owner",
+    why: "asked for in the session of another agent",
+    build: (log) => {
+      session(log, "opened", "s1", { source: "agent:b" });
+      ready(log, "s1");
+      subscribe(log, "sub_1", "s1");
+      return log.last - 1;
+    },
+  },
+  {
+    rule: "subscription-owner",
     why: "cancelled by another agent",
     build: (log) => {
       subscribe(log, "sub_1");

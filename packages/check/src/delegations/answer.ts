@@ -14,7 +14,7 @@ const FROM: ReadonlyMap<string, readonly DelegationState[]> = new Map([
   ["accepted", ["requested", "escalated"]],
   ["rejected", ["requested", "accepted", "escalated"]],
   ["handoff.completed", ["accepted"]],
-  ["escalated", ["requested", "accepted", "handed_off"]],
+  ["escalated", ["requested", "accepted", "handed_off", "escalated"]],
 ]);
 
 /** Whether the event is in turn, by who may say it, of the parties in force; what is not is named. */
@@ -47,21 +47,25 @@ export function checkAnswer(
 
 /** An open offer is anybody's to accept. */
 function mayAnswer(delegation: Delegation, name: string, source: string): boolean {
-  const { delegatedBy, delegatedTo } = delegation;
+  const { state, delegatedBy, delegatedTo, owner } = delegation;
   if (name === "handoff.completed") return source === delegatedBy;
+  if (name === "escalated" && source === owner) return true;
+  // While an escalation waits only whose the task is takes it elsewhere.
+  if (name === "escalated" && state === "escalated") return false;
   if (source === delegatedTo) return true;
   return name === "escalated"
     ? source === delegatedBy
     : name === "accepted" && delegatedTo === undefined;
 }
 
-/** An event need not name the parties; an escalation names one of them, and somebody else (C27). */
+/** An event need not name the parties; an escalation names one of them or the owner, and somebody else (C27). */
 function namesParties(delegation: Delegation, envelope: Envelope, name: string): boolean {
-  const { delegatedBy, delegatedTo } = delegation;
+  const { delegatedBy, delegatedTo, owner } = delegation;
   if (name === "escalated") {
     const by = envelope.delegated_by ?? envelope.source;
     const to = supervisorOf(envelope);
-    return (by === delegatedBy || by === delegatedTo) && (to === undefined || to !== delegatedTo);
+    const isParty = [delegatedBy, delegatedTo, owner].includes(by);
+    return isParty && (to === undefined || to !== delegatedTo);
   }
   const taker = delegatedTo ?? envelope.source;
   const { delegated_by = delegatedBy, delegated_to = taker } = envelope;

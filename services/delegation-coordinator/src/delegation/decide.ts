@@ -81,13 +81,15 @@ function answerRefusal(delegation: Delegation, envelope: Envelope): ErrorPayload
 
 /**
  * Either party takes the task to somebody else, in its own name or the other's (section 11, C27), or to
- * whoever accepts it first.
+ * whoever accepts it first. Whose the task is may do so too, and while an escalation waits: who
+ * does not answer holds nobody up.
  */
 function escalationRefusal(delegation: Delegation, envelope: Envelope): ErrorPayload | undefined {
   const { source, type, delegated_by: by = source } = envelope;
-  const { delegatedBy, delegatedTo } = delegation;
-  const parties = [delegatedBy, delegatedTo];
-  if (!parties.includes(source) || !isFrom(delegation, type)) {
+  const { state, delegatedBy, delegatedTo, owner } = delegation;
+  const parties = [delegatedBy, delegatedTo, owner];
+  const isInTurn = isFrom(delegation, type) || (state === "escalated" && source === owner);
+  if (!parties.includes(source) || !isInTurn) {
     return outOfTurn(delegation, type, source);
   }
   const to = delegateNamed(envelope);

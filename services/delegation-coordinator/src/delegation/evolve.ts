@@ -79,6 +79,7 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
     reason: undefined,
     retryAfter: undefined,
     handoff: undefined,
+    cameBy: before && cameBy(before),
     former: before?.former ?? [],
     issued: [],
     issuedCount: before?.issuedCount ?? 0,
@@ -95,6 +96,13 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
   task.lastAt = at;
   arm(state, delegation);
   return undefined;
+}
+
+/** What brought the task to the one who offers it again. */
+function cameBy({ state, delegatedBy, delegatedTo, handoff, cameBy }: Delegation) {
+  const jti = state === "handed_off" ? handoff?.jti : undefined;
+  if (jti === undefined || delegatedTo === undefined) return cameBy;
+  return { delegatedBy, delegatedTo, jti };
 }
 
 function accept(state: TaskState, delegation: Delegation, envelope: Envelope): string | undefined {
@@ -176,6 +184,7 @@ function escalate(
   delegation.delegatedTo = to === undefined ? undefined : nameIn(task.tenant, to);
   delegation.opening = { id: envelope.id, type: envelope.type, seq };
   delegation.handoff = undefined;
+  delegation.cameBy = undefined;
   delegation.hasTaken = false;
   if (task.owner === undefined) task.target = delegation.delegatedTo;
   arm(state, delegation);
@@ -199,6 +208,7 @@ function handOff(
   const { id, type } = envelope;
   delegation.state = "handed_off";
   delegation.handoff = { id, type, seq, jti: proof?.jti };
+  delegation.cameBy = undefined;
   delegation.owner = delegatedTo;
   run(state, delegation, task);
   return undefined;

@@ -56,6 +56,8 @@ export interface Delegation {
   retryAfter: Instant | undefined;
   /** The handoff in force, and the token it used. */
   handoff: (Decisive & { jti: string | undefined }) | undefined;
+  /** The handoff by which the task came to its owner, where the owner has offered it again since. */
+  cameBy: CameBy | undefined;
   /** Parties that were replaced, the last ones. */
   former: { delegatedBy: string; delegatedTo: string | undefined }[];
   /** Tokens issued for the parties in force. */
@@ -64,6 +66,13 @@ export interface Delegation {
   issuedCount: number;
   lastSeq: number;
   lastAt: Instant;
+}
+
+/** A handoff that stands behind an offer. */
+export interface CameBy {
+  readonly delegatedBy: string;
+  readonly delegatedTo: string;
+  readonly jti: string;
 }
 
 /** Fires when nobody has accepted in time. */

@@ -14,7 +14,7 @@ export interface FamilySettings {
   heartbeatMinMs: number;
   /** For commands and queries that name no window (spec 5.9). */
   negotiationWindowMs: number;
-  /** Live subscriptions of one session, or of one agent outside sessions. */
+  /** Live subscriptions of one agent in one session, or outside sessions. */
   subscriptionsMax: number;
   /** How long ended sessions and unanswered exchanges are remembered. */
   retentionMs: number;
