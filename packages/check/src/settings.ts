@@ -12,7 +12,7 @@ export interface Settings {
   authenticated: boolean;
   /** Events of sessions that nobody opened are refused (spec 5.1). */
   strictSessions: boolean;
-  /** Profiles in force for events that name no session (spec 4.2). */
+  /** Profiles in force for events that name no session, or one that nobody opened (spec 4.2). */
   defaultProfiles: readonly string[];
   /** Window of a command or query that names none, ms (spec 5.9). */
   negotiationWindowMs: number;

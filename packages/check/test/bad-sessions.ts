@@ -75,6 +75,16 @@ export const badSessions: BadLog[] = [
     },
   },
   {
+    rule: "profile-fields",
+    why: "an offer in a session that nobody opened, where the deployment sets profiles",
+    build: (log) => {
+      log.epoch({ defaultProfiles: [SEMANTICS] });
+      const offer = { task_id: "task_c", delegated_by: "agent:a" };
+      log.send("delegation.requested", "agent:a", { session_id: "made up", ...offer });
+      return log.last;
+    },
+  },
+  {
     rule: "session-answer",
     why: "ready without an opening",
     build: (log) => {

@@ -82,7 +82,6 @@ export {
   createSessionBook,
   findSession,
   isTerminalSession,
-  profilesOf,
   SESSION_RETENTION_MS,
   type Session,
   type SessionBook,

@@ -159,6 +159,9 @@ test("an opaque token is refused where a profile demands a proof", () => {
     scenario
       .when(del("handoff.completed", { token: "ht_abc123" }))
       .rejected("unauthorized", { check: "malformed" });
+    scenario
+      .when(del("handoff.completed", { token: "ht_abc123", session: "made up" }))
+      .rejected("unauthorized", { check: "malformed" });
     handoff(scenario, {}).accepted();
   }
 });

@@ -44,9 +44,12 @@ export class SessionRules implements Sessions {
 
   /** The profiles under which an event is judged (spec 4.2). */
   profiles({ tenant, envelope, frame }: TaskEvent): readonly string[] {
+    const { settings, isLenient } = this.#context;
     const id = sessionIdOf(envelope);
-    if (id === undefined) return this.#context.settings.defaultProfiles;
-    return this.#get(tenant, id, frame.at)?.profiles ?? [];
+    const session = id === undefined ? undefined : this.#get(tenant, id, frame.at);
+    // In the middle of a log it may have been opened before.
+    const isUnseen = id !== undefined && isLenient;
+    return session?.profiles ?? (isUnseen ? [] : settings.defaultProfiles);
   }
 
   /** `unknown`: nobody opened it, or its end is forgotten. */

@@ -6,7 +6,7 @@ export interface FamilySettings {
   authenticated: boolean;
   /** Refuse events of sessions that nobody opened (spec 5.1). */
   strictSessions: boolean;
-  /** Profiles in force for events that name no session. */
+  /** Profiles in force for events that name no session, or one that nobody opened. */
   defaultProfiles: string[];
   /** Profiles offered to sessions, where what they stand on is offered too (spec 4.3). */
   profiles: string[];
