@@ -253,11 +253,14 @@ test("C14 an offer that expired leaves the owner its token, an escalation that w
   const deadline = formatInstant(scenario.now + 500);
   scenario.given(del("requested", { ...offer, payload: { deadline } })).settle(scenario.now + 500);
   scenario.when(status("agent:worker", own)).accepted();
-  const escalated = handedOff().given(
-    del("escalated", { by: "agent:worker", ...offer }),
-    del("rejected", offer),
-  );
-  escalated.when(status("agent:worker", own)).rejected("unauthorized", { check: "superseded" });
+  for (const before of [[], [del("requested", { ...offer, to: "agent:first" })]]) {
+    const escalated = handedOff().given(
+      ...before,
+      del("escalated", { by: "agent:worker", ...offer }),
+      del("rejected", offer),
+    );
+    escalated.when(status("agent:worker", own)).rejected("unauthorized", { check: "superseded" });
+  }
 });
 
 test("with its task the token of a query ends", () => {

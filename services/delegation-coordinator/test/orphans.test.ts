@@ -134,17 +134,22 @@ test("whatever ends a lost task first has ended it", () => {
 });
 
 test("in a subtree that is being ended the plan ends it; a plan that is given up leaves it owed", () => {
-  const scenario = beating(tokenWorld()).given(
-    ev("submitted", "root", { by: "agent:boss" }),
-    ...started("t", "root"),
-  );
-  const cancel = ev("cancelled", "root", { by: "agent:boss" });
-  scenario.when(cancel).begun("task.cancelled");
-  lose(scenario);
-  const owed = scenario.owed();
-  assert.ok(owed && "event" in owed && owed.event.type === "task.cancelled");
-  scenario.fail(cancel.id);
-  assert.deepEqual(said(scenario.settle()), ["failed t"]);
+  for (const isGivenUp of [false, true]) {
+    const scenario = beating(tokenWorld()).given(
+      ev("submitted", "root", { by: "agent:boss" }),
+      ev("submitted", "first", { by: "agent:boss", parent: "root" }),
+      ...started("t", "root"),
+    );
+    const cancel = ev("cancelled", "root", { by: "agent:boss" });
+    scenario.when(cancel).begun("task.cancelled");
+    lose(scenario);
+    assert.deepEqual(said([scenario.step()].flatMap((entry) => entry ?? [])), ["cancelled first"]);
+    // Its turn comes, and it has nothing to say while the plan is under way.
+    assert.ok(scenario.owed());
+    if (isGivenUp) scenario.fail(cancel.id);
+    const rest = isGivenUp ? ["failed t"] : ["cancelled t", "cancelled root"];
+    assert.deepEqual(said(scenario.settle()), rest);
+  }
 });
 
 test("a lost task that was asked to stop fails without waiting for its grace", () => {
@@ -182,6 +187,13 @@ test("a crash after any entry: the fold goes on where it was, and nothing is sai
   assert.deepEqual(whole, ["failed other", "begun failed", "cancelled child", "failed root"]);
 });
 
+test("5.6 what another process gives back before its turn comes does not fail", () => {
+  const scenario = beating(requested()).given(del("accepted", { session: "s1" }));
+  lose(scenario);
+  scenario.given(del("rejected"));
+  assert.deepEqual(said(scenario.settle()), []);
+});
+
 test("5.6 an accepted offer fails with its worker, and its delegator is told", () => {
   const scenario = beating(requested()).given(del("accepted", { session: "s1" }));
   lose(scenario);
@@ -202,6 +214,19 @@ test("5.6 what is handed over to a worker that was lost meanwhile fails at once"
   assert.deepEqual(said(scenario.settle()), []);
   scenario.given(del("handoff.completed", { parent: undefined }));
   assert.deepEqual(said(scenario.settle()), ["failed c"]);
+});
+
+test("cascades of lost tasks take turns with other plans", () => {
+  const lost = ["one", "two", "three"];
+  const scenario = working(lost).given(
+    ...lost.map((id) => ev("submitted", `below ${id}`, { by: "agent:boss", parent: id })),
+    ev("submitted", "root", { by: "agent:boss" }),
+    ev("submitted", "a", { by: "agent:boss", parent: "root" }),
+  );
+  lose(scenario);
+  scenario.when(ev("cancelled", "root", { by: "agent:boss" })).begun("task.cancelled");
+  const first = said([scenario.step(), scenario.step()].flatMap((entry) => entry ?? []));
+  assert.deepEqual(first, ["begun failed", "cancelled a"]);
 });
 
 test("the failures take turns with other steps, and the loss itself costs the same whatever was lost", () => {
