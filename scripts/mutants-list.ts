@@ -290,6 +290,20 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/envelope/test/identity.test.ts"],
   },
   {
+    name: "another process of the same agent works on a task",
+    file: `${COORDINATOR}/src/rules/authority.ts`,
+    find: "  if (!isElsewhere(instance, session_id)) return undefined;\n",
+    replace: "  if (instance === undefined || session_id !== undefined) return undefined;\n",
+    tests: [`${COORDINATOR}/test/instances.test.ts`],
+  },
+  {
+    name: "what a lost worker was handed too late is never failed",
+    file: `${COORDINATOR}/src/instances.ts`,
+    find: "  if (instance.lost) state.ring.add(instance);\n",
+    replace: "",
+    tests: [`${COORDINATOR}/test/orphans.test.ts`],
+  },
+  {
     name: "check overlooks time that goes back",
     file: "packages/check/src/frame.ts",
     find: "    else if (at < this.#lastAt) {",

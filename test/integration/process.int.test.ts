@@ -24,7 +24,9 @@ async function health(port: number): Promise<{ code: number; body: Record<string
   const until = performance.now() + 20_000;
   for (;;) {
     try {
-      const response = await fetch(`http://127.0.0.1:${port}/healthz`);
+      // One that never answers would be waited for without end.
+      const signal = AbortSignal.timeout(5_000);
+      const response = await fetch(`http://127.0.0.1:${port}/healthz`, { signal });
       const body = (await response.json()) as Record<string, unknown>;
       if (response.ok || performance.now() > until) return { code: response.status, body };
     } catch (error) {
@@ -60,6 +62,7 @@ describe("the coordinator as a process", () => {
       HARMOVELA_HEALTH_PORT: "many",
       HARMOVELA_REPLICAS: "-1",
       HARMOVELA_LOG_LEVEL: "loud",
+      HARMOVELA_ORPHANED_TASKS: "burn",
       HARMOVELA_CREDS_WRITER: "/nowhere/at/all.creds",
     });
     let said = "";
@@ -67,7 +70,7 @@ describe("the coordinator as a process", () => {
       said += chunk.toString();
     });
     assert.deepEqual(await once(child, "exit"), [2, null]);
-    for (const name of ["HEALTH_PORT", "REPLICAS", "LOG_LEVEL", "CREDS_WRITER"]) {
+    for (const name of ["HEALTH_PORT", "REPLICAS", "LOG_LEVEL", "CREDS_WRITER", "ORPHANED_TASKS"]) {
       assert.match(said, new RegExp(`HARMOVELA_${name}`));
     }
   });

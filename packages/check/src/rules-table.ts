@@ -40,7 +40,7 @@ export const RULES = {
   "plan-open": "In a settled log every begun plan has been discharged (arch 1.3, 2).",
   "plan-spawn": "No task is added to a subtree whose outcome is fixed (arch 2; spec 5.5).",
   "plan-work": "A closed subtree takes planned events and ends of leaves only (arch 2).",
-  "plan-timer": "No timer of a task in a closed subtree fires (arch 2).",
+  "plan-timer": "No task in a closed subtree times out, or fails with its session (arch 2).",
   "plan-root-ended": "The root of a begun plan ends with the plan's own event only (arch 2).",
   "plan-step": "A derived cancel is owed by the plan that covers its task (arch 2; spec 5.5).",
   "cascade-causation": "A cascaded cancel names the event that ends its own parent (spec 5.5).",
@@ -62,6 +62,12 @@ export const RULES = {
   "task-live-descendants": "No task is terminal while a descendant is live (spec 5.5).",
   "task-target": "A task with a target is accepted or started only by that target (spec 5.4).",
   "task-owner": "Work events come from the one owner of the task (spec 5.4).",
+  "task-instance":
+    "Who takes a task in its own session has it there while the session lives (spec 5.1, 5.4, 5.6).",
+  "orphan-cause":
+    "The service fails a task by itself only when the session that has it was lost (spec 5.1).",
+  "orphan-error":
+    "A task that fails with its session carries the error session_timeout (spec 9.5).",
   "task-entitlement": "Owner, submitter and those of ancestors may cancel a task (spec 5.4).",
   "parent-unknown": "The parent of a submitted task is known (spec 5.5).",
   "parent-terminal": "The parent of a submitted task is not terminal (spec 5.5).",
@@ -77,7 +83,8 @@ export const RULES = {
     "Only what was offered is accepted, rejected, escalated or handed off (spec 5.6).",
   "delegation-transition": "A delegation moves along its table only (spec 5.6).",
   "delegation-owner": "A task that there is may be offered by its one owner only (spec 5.6).",
-  "delegation-party": "The delegate answers, the delegator hands off, either escalates (spec 5.6).",
+  "delegation-party":
+    "The delegate answers, the delegator hands off, either or the owner escalates (spec 5.6).",
   "delegation-tuple": "An event of a delegation speaks of the parties in force (spec 5.6).",
   "delegation-entitlement":
     "With proved senders, who delegates under a parent has a part in it (spec 5.6).",
@@ -112,7 +119,8 @@ export const RULES = {
   "subscription-answer": "A subscription is created once, for its request (spec 5.2).",
   "subscription-cancel":
     "The service cancels a subscription once, when its session has ended (spec 5.1).",
-  "subscription-owner": "A subscription is cancelled by its own consumer (spec 5.2).",
+  "subscription-owner":
+    "A subscription is cancelled by its own consumer, and stands in no session of another (spec 5.2).",
   "exchange-fields": "A request names target, correlation_id and query_scope (spec 5.9).",
   "exchange-live": "A correlation id belongs to one live request (spec 5.9).",
   "exchange-unknown": "Only a live request is answered, and nothing follows its end (spec 5.9).",

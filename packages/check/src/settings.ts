@@ -6,11 +6,13 @@ export interface Settings {
   maxDepth: number;
   /** Grace of a cancel request that names none, ms (spec 5.7). */
   defaultGraceMs: number;
+  /** What becomes of the tasks of a lost session (spec 5.1). */
+  orphanedTasks: "fail" | "keep";
   /** Senders are proved: who delegates under a parent must have a part in it (spec 5.6). */
   authenticated: boolean;
   /** Events of sessions that nobody opened are refused (spec 5.1). */
   strictSessions: boolean;
-  /** Profiles in force for events that name no session (spec 4.2). */
+  /** Profiles in force for events that name no session, or one that nobody opened (spec 4.2). */
   defaultProfiles: readonly string[];
   /** Window of a command or query that names none, ms (spec 5.9). */
   negotiationWindowMs: number;
@@ -22,6 +24,7 @@ export function defaultSettings(): Settings {
   return {
     maxDepth: 1_000,
     defaultGraceMs: 5_000,
+    orphanedTasks: "fail",
     authenticated: false,
     strictSessions: false,
     defaultProfiles: [],
@@ -44,7 +47,8 @@ export function readSettings(settings: Settings, recorded: unknown): void {
     const value = recorded[name];
     if (typeof value === "boolean") settings[name] = value;
   }
-  const { defaultProfiles } = recorded;
+  const { defaultProfiles, orphanedTasks } = recorded;
+  if (orphanedTasks === "fail" || orphanedTasks === "keep") settings.orphanedTasks = orphanedTasks;
   if (Array.isArray(defaultProfiles)) {
     settings.defaultProfiles = defaultProfiles.filter((profile) => typeof profile === "string");
   }

@@ -39,11 +39,12 @@ export class TaskDomain {
 
   constructor(sink: FindingSink, plans: PlanBook, isLenient: boolean) {
     const settings = defaultSettings();
-    const context = { sink, plans, isLenient, settings, forest: new Forest() };
+    const base = { sink, plans, isLenient, settings, forest: new Forest() };
+    this.#sessions = new SessionRules(base);
+    const context = { ...base, sessions: this.#sessions };
     this.#context = context;
     this.#tasks = new TaskRules(context);
     this.#delegations = new DelegationRules(context);
-    this.#sessions = new SessionRules(context);
     this.#subscriptions = new SubscriptionRules(context, this.#sessions);
     this.#exchanges = new ExchangeRules(context);
     this.#calls = new ToolCallRules(context);

@@ -188,6 +188,19 @@ export const badDelegations: BadLog[] = [
       return log.last;
     },
   },
+  ...(["agent:planner", "agent:ghost"] as const).map(
+    (by): BadLog => ({
+      rule: "delegation-party",
+      why: `escalated by ${by} while an escalation waits and the task is the worker's`,
+      build: (log) => {
+        accepted(log);
+        handOff(log, "task_c");
+        del(log, "escalated", "task_c", { to: "agent:ghost" });
+        del(log, "escalated", "task_c", { by, from: by, to: "agent:chief" });
+        return log.last;
+      },
+    }),
+  ),
   {
     rule: "delegation-tuple",
     why: "escalated in the name of nobody who has a part in it",

@@ -8,6 +8,7 @@ import { badEvents } from "./bad-events.ts";
 import { badExchanges } from "./bad-exchanges.ts";
 import { badForgetting } from "./bad-forgetting.ts";
 import { badFrames } from "./bad-frames.ts";
+import { badInstances } from "./bad-instances.ts";
 import { badPlans } from "./bad-plans.ts";
 import { badSessions } from "./bad-sessions.ts";
 import { badTasks } from "./bad-tasks.ts";
@@ -22,6 +23,7 @@ const badLogs = [
   ...badDelegatedTasks,
   ...badDelegations,
   ...badTokens,
+  ...badInstances,
   ...badSessions,
   ...badExchanges,
   ...badForgetting,

@@ -75,6 +75,16 @@ export const badSessions: BadLog[] = [
     },
   },
   {
+    rule: "profile-fields",
+    why: "an offer in a session that nobody opened, where the deployment sets profiles",
+    build: (log) => {
+      log.epoch({ defaultProfiles: [SEMANTICS] });
+      const offer = { task_id: "task_c", delegated_by: "agent:a" };
+      log.send("delegation.requested", "agent:a", { session_id: "made up", ...offer });
+      return log.last;
+    },
+  },
+  {
     rule: "session-answer",
     why: "ready without an opening",
     build: (log) => {
@@ -195,6 +205,16 @@ export const badSessions: BadLog[] = [
       subscribe(log, "sub_1", "s1");
       unsubscribe(log, "sub_1");
       return log.last;
+    },
+  },
+  {
+    rule: "subscription-owner",
+    why: "asked for in the session of another agent",
+    build: (log) => {
+      session(log, "opened", "s1", { source: "agent:b" });
+      ready(log, "s1");
+      subscribe(log, "sub_1", "s1");
+      return log.last - 1;
     },
   },
   {

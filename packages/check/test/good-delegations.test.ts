@@ -83,6 +83,26 @@ describe("a good log of delegations", () => {
     assert.equal(clean(log).liveTasks, 1);
   });
 
+  it("taken from a supervisor that does not answer, by whose the task is", () => {
+    const log = new LogBuilder();
+    offered(log);
+    del(log, "accepted", "task_c");
+    handOff(log, "task_c");
+    const own = { from: "agent:worker", to: "agent:chief" };
+    del(log, "escalated", "task_c", { to: "agent:ghost" });
+    del(log, "escalated", "task_c", { ...own, to: "agent:idler" });
+    del(log, "accepted", "task_c", { ...own, to: "agent:idler" });
+    del(log, "escalated", "task_c", own);
+    del(log, "accepted", "task_c", own);
+    handOff(log, "task_c", undefined, {
+      source: "agent:worker",
+      delegated_by: "agent:worker",
+      delegated_to: "agent:chief",
+    });
+    log.task("started", "task_c", "agent:chief");
+    clean(log);
+  });
+
   it("open to whoever accepts first, with the parties left out", () => {
     const log = new LogBuilder();
     const nobody = { delegated_to: undefined };

@@ -1,11 +1,14 @@
 /** Gives work to another agent. */
-import { newId } from "@harmovela/envelope";
+import { isId, newId } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import { DelegationHandle } from "./delegation-handle.ts";
 import { type DelegateOptions, type Parties, toRequest, type Work } from "./delegation-request.ts";
 import { RejectedError } from "./rejected-error.ts";
 import type { TaskHandle } from "./task-handle.ts";
 import type { WorkAgent } from "./work-agent.ts";
+
+/** Times that lost work is given out again at most. */
+const AGAIN_MAX = 100;
 
 /**
  * Resolves when the offer is in the log. Work without a parent stands by itself where the service
@@ -18,6 +21,7 @@ export async function delegate(
   work: Work,
   options: DelegateOptions,
 ): Promise<DelegationHandle> {
+  checkAgain(options);
   const taskId = options.task_id ?? newId("task");
   const parties: Parties = { taskId, parentId: options.parent, by: agent.name, to };
   try {
@@ -47,10 +51,16 @@ async function request(
   parties: Parties,
   work: Work,
   options: DelegateOptions,
+  attempt = 1,
 ): Promise<DelegationHandle> {
   const isHandoffPromised = options.handoff !== false && (await agent.desk.issues());
-  const draft = { ...toRequest(parties, work, options, isHandoffPromised), target: parties.to };
-  const handle = new DelegationHandle(agent, parties, options);
+  const { key, again: times = 0 } = options;
+  const keyed = key === undefined ? options : { ...options, key: keyOf(key, attempt) };
+  const draft = { ...toRequest(parties, work, keyed, isHandoffPromised), target: parties.to };
+  const again = (): Promise<DelegationHandle> =>
+    request(agent, { ...parties, taskId: newId("task") }, work, options, attempt + 1);
+  const more = attempt <= times ? again : undefined;
+  const handle = new DelegationHandle(agent, parties, options, more);
   await handle.follow();
   let known: string | undefined;
   try {
@@ -67,10 +77,22 @@ async function request(
     return handle;
   }
   handle.unfollow();
-  const before = new DelegationHandle(agent, { ...parties, taskId: known }, options);
+  const before = new DelegationHandle(agent, { ...parties, taskId: known }, options, more);
   await before.follow();
   await before.catchUp();
   return before;
+}
+
+/** Each time that work is given out has a key of its own, so that a delegator that starts again finds it. */
+function keyOf(key: string, attempt: number): string {
+  return attempt === 1 ? key : `${key}~${attempt}`;
+}
+
+function checkAgain({ key, again = 0 }: DelegateOptions): void {
+  if (!Number.isInteger(again) || again < 0 || again > AGAIN_MAX)
+    throw new HarmovelaError("invalid_argument", `again must be a whole number up to ${AGAIN_MAX}`);
+  if (key !== undefined && again > 0 && !isId(keyOf(key, again + 1)))
+    throw new HarmovelaError("invalid_argument", "the key is too long to be told apart again");
 }
 
 /** The root says what became of the work below it. */

@@ -3,11 +3,14 @@
  *
  * G1 What counts is what the log says: the first end of the task, or the refusal of the offer. An
  *    answer that comes later or again is refused by the service and never becomes a second result.
+ * G2 Work whose worker was lost is given out again as often as was asked for, as a new task: the one
+ *    before has ended by then, so that there is one result still.
  */
 import type { Envelope } from "@harmovela/envelope";
 import { HarmovelaError, type JsonValue, toHarmovelaError } from "@harmovela/failure";
 import { type DelegateOptions, type Parties, toDelegationEvent } from "./delegation-request.ts";
 import { EventFeed } from "./event-feed.ts";
+import { Follower } from "./follower.ts";
 import type { Observed } from "./lane.ts";
 import { toRefusal, toResult } from "./outcome.ts";
 import { Promised } from "./promised.ts";
@@ -31,32 +34,7 @@ export type Handoff =
   | { completed: true; cursor: string }
   | { completed: false; why: HarmovelaError };
 
-/** Follows a task and tells everything that is logged about it. */
-class Follower extends TaskHandle {
-  readonly #tell: (entry: Observed) => void;
-  readonly #tellLost: (error: HarmovelaError) => void;
-
-  constructor(
-    agent: WorkAgent,
-    id: string,
-    tell: (entry: Observed) => void,
-    tellLost: (error: HarmovelaError) => void,
-  ) {
-    super(agent, id);
-    this.#tell = tell;
-    this.#tellLost = tellLost;
-  }
-
-  protected override onEntry(entry: Observed): void {
-    this.#tell(entry);
-  }
-  protected override onLost(error: HarmovelaError): void {
-    this.#tellLost(error);
-  }
-}
-
 export class DelegationHandle {
-  readonly taskId: string;
   readonly #agent: WorkAgent;
   readonly #options: DelegateOptions;
   #parties: Parties;
@@ -65,21 +43,36 @@ export class DelegationHandle {
   readonly #accepted = new Promised<Acceptance>();
   readonly #handoff = new Promised<Handoff>();
   readonly #result = new Promised<JsonValue>();
+  readonly #again: (() => Promise<DelegationHandle>) | undefined;
+  /** The same work, given out again (G2). */
+  #going: Promise<DelegationHandle> | undefined;
+  #next: DelegationHandle | undefined;
+  #isCancelled = false;
   /** Between the parties in force. */
   #isHandingOff = false;
 
   /** @internal Handles come from `delegate`. */
-  constructor(agent: WorkAgent, parties: Parties, options: DelegateOptions) {
+  constructor(
+    agent: WorkAgent,
+    parties: Parties,
+    options: DelegateOptions,
+    again?: () => Promise<DelegationHandle>,
+  ) {
     this.#agent = agent;
     this.#parties = parties;
     this.#options = options;
-    this.taskId = parties.taskId;
+    this.#again = again;
     this.#follower = new Follower(
       agent,
-      this.taskId,
+      parties.taskId,
       (entry) => this.#onEntry(entry),
       (error) => this.#conclude(error),
     );
+  }
+
+  /** Where the work was given out again, that of the last task. */
+  get taskId(): string {
+    return this.#next?.taskId ?? this.#parties.taskId;
   }
 
   get parentTaskId(): string | undefined {
@@ -100,14 +93,16 @@ export class DelegationHandle {
     return this.#handoff.promise;
   }
 
-  /** All that is logged about the task, from the request on, until it has ended or was refused. */
+  /** All that is logged about the work, from the request on, until it has ended or was refused. */
   events(): AsyncGenerator<Observed, undefined> {
     return this.#feed.read();
   }
 
   /**
    * What the task was completed with, null for nothing. Rejects with the code of its failure,
-   * `task_cancelled`, `task_timeout`, and like `accepted` when the offer was refused (G1).
+   * `task_cancelled`, `task_timeout`, and like `accepted` when the offer was refused (G1). With
+   * `session_timeout` when its worker was lost and it is not to be given out again, and with what
+   * kept it from that (G2).
    */
   result(): Promise<JsonValue> {
     return this.#result.promise;
@@ -119,8 +114,9 @@ export class DelegationHandle {
   }
 
   /** Asks for the end of the work and of all below it; `now` ends it without asking. */
-  cancel(options: CancelOptions = {}): Promise<Verdict> {
-    return this.#follower.cancel(options);
+  async cancel(options: CancelOptions = {}): Promise<Verdict> {
+    this.#isCancelled = true;
+    return this.#going ? (await this.#going).cancel(options) : this.#follower.cancel(options);
   }
 
   /**
@@ -128,6 +124,7 @@ export class DelegationHandle {
    * unless `handoff: false` was asked for.
    */
   async completeHandoff(): Promise<Handoff> {
+    if (this.#going) return (await this.#going).completeHandoff();
     const handoff = await this.#handOff();
     this.#handoff.resolve(handoff);
     return handoff;
@@ -146,12 +143,12 @@ export class DelegationHandle {
   /** @internal A delegation that was there before this handle: it may have gone on since. */
   async catchUp(): Promise<void> {
     // Another handle, for one that follows already does not look back.
-    new TaskHandle(this.#agent, this.taskId).settled().then(
+    new TaskHandle(this.#agent, this.#parties.taskId).settled().then(
       (settled) => this.#onSettled(settled),
       () => undefined,
     );
-    const { result } = await this.#agent.read("delegation", { task_id: this.taskId });
-    if (!isObject(result)) return;
+    const { result } = await this.#agent.read("delegation", { task_id: this.#parties.taskId });
+    if (!isObject(result) || this.#result.isSettled || this.#going) return;
     const { state, delegated_to: to, parent_task_id: parent } = result;
     if (typeof to === "string") this.#parties = { ...this.#parties, to };
     if (typeof parent === "string") this.#parties = { ...this.#parties, parentId: parent };
@@ -174,13 +171,13 @@ export class DelegationHandle {
         this.#onAccepted(envelope);
         return;
       case "delegation.rejected":
-        this.#conclude(toRefusal(this.taskId, entry));
+        this.#conclude(toRefusal(this.#parties.taskId, entry));
         return;
       case "delegation.escalated":
         this.#onEscalated(envelope);
         return;
       default: {
-        const settled = toSettled(this.taskId, entry);
+        const settled = toSettled(this.#parties.taskId, entry);
         if (settled) this.#onSettled(settled);
       }
     }
@@ -211,7 +208,7 @@ export class DelegationHandle {
   async #handOff(): Promise<Handoff> {
     const parties = this.#parties;
     try {
-      const token = await this.#agent.desk.token(this.taskId, this.#options.tokenTtlMs);
+      const token = await this.#agent.desk.token(this.#parties.taskId, this.#options.tokenTtlMs);
       if (token === undefined) return notHandedOff("the service has no keys to issue a token with");
       const { cursor } = await this.#agent.publish(
         toDelegationEvent("delegation.handoff.completed", parties, {
@@ -226,10 +223,15 @@ export class DelegationHandle {
   }
 
   #onSettled(settled: Settled): void {
-    if (this.#result.isSettled) return;
+    if (this.#result.isSettled || this.#going) return;
     try {
       this.#result.resolve(toResult(settled));
     } catch (error) {
+      if (this.#again && isLoss(error) && !this.#isCancelled) {
+        this.#going = this.#again();
+        this.#goOn(this.#going).catch((kept: unknown) => this.#conclude(toHarmovelaError(kept)));
+        return;
+      }
       this.#result.reject(error);
     }
     // Whoever ended it without having accepted it has not accepted it.
@@ -238,6 +240,24 @@ export class DelegationHandle {
         details: { task_id: this.taskId, state: settled.state, by: settled.by },
       }),
     );
+  }
+
+  /** G2. What is logged of the new task is told as of the old one, and its end is the end. */
+  async #goOn(going: Promise<DelegationHandle>): Promise<void> {
+    this.#follower.unfollow();
+    const next = await going;
+    this.#next = next;
+    next.accepted.then(
+      (acceptance) => this.#accepted.resolve(acceptance),
+      () => undefined,
+    );
+    next.handoff.then(
+      (handoff) => this.#handoff.resolve(handoff),
+      () => undefined,
+    );
+    for await (const entry of next.events()) this.#feed.push(entry);
+    this.#feed.end();
+    this.#result.resolve(await next.result());
   }
 
   /** Without a result. */
@@ -254,6 +274,10 @@ export class DelegationHandle {
     this.#follower.unfollow();
     this.#feed.end();
   }
+}
+
+function isLoss(error: unknown): boolean {
+  return error instanceof HarmovelaError && error.code === "session_timeout";
 }
 
 function notHandedOff(message: string): Handoff {

@@ -22,6 +22,11 @@ export interface DelegateOptions {
   deadline?: Date | string;
   /** The same key under the same parent never makes two tasks, however often it is asked for. */
   key?: string;
+  /**
+   * How often the work is given out again, as a new task, when its worker was lost: it failed with
+   * `session_timeout`. Default 0: never.
+   */
+  again?: number;
   /** Default a fresh id; a task that there is already is handed on by its owner. */
   task_id?: string;
   /** Whether the handoff is completed as soon as the offer is accepted. Default true. */

@@ -137,6 +137,110 @@ describe("delegate", () => {
     }
   });
 
+  describe("again", () => {
+    const lost = { error: { code: "session_timeout", message: "lost", retryable: true } };
+    const requests = (peer: Peer) => sent(peer).filter((e) => e.type === "delegation.requested");
+    const lose = (peer: Peer, task_id: string): Promise<string> =>
+      says(peer, "task.failed", { task_id, source: "service:peer", payload: lost });
+
+    it("gives work whose worker was lost out again, as a new task, and has one result", async () => {
+      await using world = new World();
+      const { peer, handle } = await offered(world, { parent: "p", key: "k", again: 2 });
+      await world.run(says(peer, "delegation.accepted", { session_id: "s1" }));
+      await world.run(lose(peer, "t"));
+      await world.pass(1_000);
+      const [first, second, ...more] = requests(peer);
+      assert.equal(more.length, 0);
+      const task_id = second?.task_id ?? "";
+      assert.notEqual(task_id, "t");
+      assert.equal(handle.taskId, task_id);
+      assert.deepEqual(
+        { ...second, id: "", created_at: "", task_id: "" },
+        {
+          ...first,
+          id: "",
+          created_at: "",
+          task_id: "",
+          payload: { ...payloadOf(first), task_id, key: "k~2" },
+        },
+      );
+      // The one that was lost wakes up: what it says is no result.
+      await world.run(says(peer, "task.completed", { payload: { result: "late" } }));
+      await world.run(says(peer, "delegation.accepted", { task_id, session_id: "s2" }));
+      await world.run(says(peer, "task.completed", { task_id, payload: { result: "done" } }));
+      assert.equal(await world.run(handle.result()), "done");
+      assert.equal((await handle.accepted).sessionId, "s1");
+      const types: string[] = [];
+      for await (const { envelope } of handle.events()) types.push(envelope.type);
+      assert.deepEqual(types, [
+        "delegation.requested",
+        "delegation.accepted",
+        "task.failed",
+        "delegation.requested",
+        "delegation.accepted",
+        "task.completed",
+      ]);
+    });
+
+    it("does so as often as it was asked to, and for no other failure", async () => {
+      for (const again of [0, 1, 2]) {
+        await using world = new World();
+        const { peer, handle } = await offered(world, { again });
+        for (let count = 0; count <= again; count += 1) {
+          await world.run(lose(peer, handle.taskId));
+          await world.pass(1_000);
+        }
+        await assert.rejects(world.run(handle.result()), isCode("session_timeout"));
+        assert.equal(requests(peer).length, again + 1);
+      }
+      await using world = new World();
+      const { peer, handle } = await offered(world, { again: 3 });
+      const error = { code: "task_timeout", message: "x", retryable: true };
+      await world.run(says(peer, "task.failed", { payload: { error } }));
+      await assert.rejects(world.run(handle.result()), isCode("task_timeout"));
+      assert.equal(requests(peer).length, 1);
+    });
+
+    it("does not for work that was cancelled, and cancels the task that there is by then", async () => {
+      await using world = new World();
+      const { peer, handle } = await offered(world, { again: 1 });
+      await world.run(lose(peer, "t"));
+      await world.run(handle.cancel());
+      const [cancel] = sent(peer).filter((e) => e.type === "task.cancel.requested");
+      assert.equal(cancel?.task_id, requests(peer)[1]?.task_id);
+      assert.equal(cancel?.task_id, handle.taskId);
+
+      await using other = new World();
+      const cancelled = await offered(other, { again: 1 });
+      await other.run(cancelled.handle.cancel());
+      await other.run(lose(cancelled.peer, "t"));
+      await assert.rejects(other.run(cancelled.handle.result()), isCode("session_timeout"));
+      assert.equal(requests(cancelled.peer).length, 1);
+    });
+
+    it("rejects with what kept it from being given out again", async () => {
+      await using world = new World();
+      const error = { code: "task_error", message: "the parent has ended", retryable: false };
+      const judge: PeerOptions["judge"] = ({ envelope }) =>
+        envelope.type === "delegation.requested" && envelope.task_id !== "t" ? error : "accept";
+      const { peer, handle } = await offered(world, { again: 1 }, { judge });
+      await world.run(lose(peer, "t"));
+      await assert.rejects(world.run(handle.result()), isCode("task_error"));
+      await assert.rejects(world.run(handle.cancel()), isCode("task_error"));
+    });
+
+    it("is a whole number, and needs a key that can be told apart", async () => {
+      await using world = new World();
+      await world.peer();
+      const { agent } = world.agent();
+      for (const options of [{ again: -1 }, { again: 0.5 }, { again: 1, key: "k".repeat(128) }])
+        await assert.rejects(
+          world.run(agent.delegate("agent:b", "x", options)),
+          isCode("invalid_argument"),
+        );
+    });
+  });
+
   it("rejects when the offer was refused, with when to ask again", async () => {
     await using world = new World();
     const { peer, handle } = await offered(world);

@@ -1,4 +1,4 @@
-/** A worker in a process of its own; what it does with a job stands in the job's context. */
+/** A worker in a process of its own; what it does with a job stands in the job's context, or it holds them all. */
 import { once } from "node:events";
 import { HarmovelaError } from "@harmovela/failure";
 import { connect } from "../src/index.ts";
@@ -6,6 +6,7 @@ import { connect } from "../src/index.ts";
 const {
   HARMOVELA_SERVERS: servers = "",
   WORKER_NAME: name = "",
+  WORKER_HOLDS = "false",
   WORKER_OPTIONS = "{}",
 } = process.env;
 
@@ -15,7 +16,7 @@ const worker = await agent.worker(
   async ({ context, description }, { signal, sessionId, progress }) => {
     if (context.throws === "plain") throw new Error("secret: do not tell");
     if (context.throws === "typed") throw new HarmovelaError("missing_capability", "no such tool");
-    if (context.holds === true) {
+    if (context.holds === true || WORKER_HOLDS === "true") {
       await progress({ message: "holding" });
       if (!signal.aborted) await once(signal, "abort");
       throw signal.reason;

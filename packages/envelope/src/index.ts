@@ -84,7 +84,6 @@ export {
   createSessionBook,
   findSession,
   isTerminalSession,
-  profilesOf,
   SESSION_RETENTION_MS,
   type Session,
   type SessionBook,

@@ -161,14 +161,14 @@ export interface UnderWay {
 }
 
 /**
- * The next thing the service must do by itself. `urgency` "timer": due by time; "step": the next
- * step of a begun plan (the host takes at most 64 of them in one turn). `due`: the instant from
+ * The next thing the service must do by itself. `urgency` "timer": due by time; "step": one of many,
+ * as of a begun plan (the host takes at most 64 of them in one turn). `due`: the instant from
  * which it was owed (for a step: 0). `event.id` is derived. `cause` names what it is owed by
  * (a plan id, a timer's id): it becomes `Hv-Cause: owed:<cause>`.
  */
 export type Owed =
   | { event: Envelope; tenant: string; cause: string; urgency: "timer" | "step"; due: Instant }
-  | { begin: Plan; tenant: string; cause: string; urgency: "timer"; due: Instant }
+  | { begin: Plan; tenant: string; cause: string; urgency: "timer" | "step"; due: Instant }
   | { request: Envelope; tenant: string; cause: string; to: Domain }
   | { wakeAt: Instant };
 

@@ -7,11 +7,11 @@ import {
   describeSessions,
   type Envelope,
   evolveSession,
+  findSession,
   HeartbeatMemory,
   judgeConditions,
   judgeSession,
   profilesInForce,
-  profilesOf,
   SESSION_RETENTION_MS,
   type SessionBook,
   sessionState,
@@ -71,10 +71,10 @@ test("5.1 created, opened, ready, closed", () => {
 test("B2 profiles are those that the logged answer says, and only a derived one counts", () => {
   const book = folded(entry(event("session.opened")), entry(ready));
   assert.equal(sessionState(book, "acme", "s"), "opened");
-  assert.deepEqual(profilesOf(book, "acme", "s"), []);
+  assert.deepEqual(findSession(book, "acme", "s")?.profiles, []);
   evolveSession(book, entry(ready, true));
-  assert.deepEqual(profilesOf(book, "acme", "s"), [ARS]);
-  assert.deepEqual(profilesOf(book, "other", "s"), []);
+  assert.deepEqual(findSession(book, "acme", "s")?.profiles, [ARS]);
+  assert.equal(findSession(book, "other", "s"), undefined);
 });
 
 test("B1 nothing moves a terminal session until it is forgotten", () => {
@@ -152,14 +152,20 @@ test("5.1 the judgement of a session, by its state", () => {
 });
 
 test("4.2 which profiles are in force", () => {
-  const book = folded(entry(event("session.opened")), entry(ready, true));
+  const plain = { session_id: "plain", payload: { session_id: "plain", version: "0.2" } };
+  const book = folded(
+    entry(event("session.opened")),
+    entry(ready, true),
+    entry(event("session.opened", plain)),
+  );
   const settings = { strictSessions: false, defaultProfiles: ["harmovela.core.v1"] };
   const sessionless = event("environment.observed");
   delete sessionless.session_id;
   const unknown = event("environment.observed", { session_id: "unknown", payload: {} });
   const inForce = (envelope: Envelope) => profilesInForce(book, "acme", envelope, settings);
   assert.deepEqual(inForce(event("environment.observed")), [ARS]);
-  assert.deepEqual(inForce(unknown), []);
+  assert.deepEqual(inForce(event("environment.observed", { session_id: "plain" })), []);
+  assert.deepEqual(inForce(unknown), settings.defaultProfiles);
   assert.deepEqual(inForce(sessionless), settings.defaultProfiles);
   const refused = judgeConditions(book, "acme", event("belief.conflict.detected"), settings);
   assert.equal(refused?.code, "invalid_envelope");

@@ -24,9 +24,13 @@ export interface ProcessConfig {
   tokenKeyFile: string | undefined;
 }
 
-/** Reads `HARMOVELA_*` (docs/operating.md); throws a ConfigError that lists every problem. */
-export function readConfig(env: Record<string, string | undefined>): ProcessConfig {
-  const problems: string[] = [];
+type Environment = Record<string, string | undefined>;
+
+/**
+ * Reads `HARMOVELA_*` (docs/operating.md); throws a ConfigError that lists every problem, those that
+ * the service's own settings have first.
+ */
+export function readConfig(env: Environment, problems: string[] = []): ProcessConfig {
   const whole = (name: string, fallback: number, max: number, min = 0): number => {
     const text = env[name];
     if (text === undefined || text === "") return fallback;
@@ -71,15 +75,17 @@ export function readConfig(env: Record<string, string | undefined>): ProcessConf
 
 /**
  * Runs the service until SIGINT or SIGTERM (then drains; exit code 0) or until it must stop by itself
- * (exit code 1). A second signal exits at once.
+ * (exit code 1). A second signal exits at once. `define` says what is wrong with its own settings.
  */
 export async function runProcess<State>(
-  definition: ServiceDefinition<State>,
+  define: (env: Environment, problems: string[]) => ServiceDefinition<State>,
   version: string,
 ): Promise<void> {
+  const problems: string[] = [];
+  const definition = define(process.env, problems);
   let config: ProcessConfig;
   try {
-    config = readConfig(process.env);
+    config = readConfig(process.env, problems);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     process.stderr.write(`${error.message}\n`);

@@ -2,7 +2,7 @@
 import type { DecideContext, Decision, Envelope, Judged } from "@harmovela/envelope";
 import { decideDelegation } from "./delegation/decide.ts";
 import { offeredRefusal } from "./delegation/refusals.ts";
-import { authorityRefusal, isEntitledToCancel } from "./rules/authority.ts";
+import { authorityRefusal, instanceRefusal, isEntitledToCancel } from "./rules/authority.ts";
 import { closedBy, closingRefusal } from "./rules/closing.ts";
 import { governanceRefusal } from "./rules/governance.ts";
 import { millisecondsOf, parentIdOf, taskIdOf } from "./rules/identity.ts";
@@ -86,6 +86,7 @@ function decideOnLive(task: Task, input: Judged): Decision {
   const { type } = envelope;
   const refused =
     authorityRefusal(task, type, source) ??
+    instanceRefusal(task, envelope) ??
     offeredRefusal(task, type) ??
     parentRefusal(task, envelope) ??
     planIdRefusal(task, envelope) ??

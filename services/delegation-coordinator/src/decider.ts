@@ -7,13 +7,14 @@ import { evolveFamily } from "./families/evolve.ts";
 import { owedByFamily, sooner } from "./families/owed.ts";
 import { isWatched } from "./families/sessions.ts";
 import { Heap } from "./heap.ts";
+import { followSessionEnd, wakeLost } from "./instances.ts";
 import { owed } from "./owed.ts";
 import { Ring } from "./ring.ts";
 import type { TaskSettings } from "./settings.ts";
 import { createState, type TaskState } from "./state.ts";
 
 /** Of the state's form; raised with every change to what `TaskState` holds. */
-const SNAPSHOT_VERSION = 1;
+const SNAPSHOT_VERSION = 2;
 
 /**
  * The decider of the domain `tasks`: tasks, their tree, how they end and change hands (spec 5.4 to
@@ -33,6 +34,7 @@ export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
     evolve: (state, entry) => {
       evolve(state, settings, entry);
       evolveFamily(state.families, settings, entry);
+      followSessionEnd(state, entry);
     },
     owed: (state, now, { heartbeats }) =>
       sooner(owedByFamily(state.families, service, now, heartbeats), owed(state, settings, now)),
@@ -41,6 +43,7 @@ export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
       classes: { Heap, Ring, Fifo },
       adopt: (state) => {
         state.families.sessions.retentionMs = settings.retentionMs;
+        wakeLost(state);
       },
     },
     watches: (state, tenant, source, sessionId) =>

@@ -1,10 +1,11 @@
 /** Events that the service writes by itself; a function of what owes them, so they can be named before they exist. */
 import { deriveId, type Envelope, formatInstant, type Instant } from "@harmovela/envelope";
-import type { JsonObject } from "@harmovela/failure";
+import { type JsonObject, reject } from "@harmovela/failure";
+import { delegationOf } from "./delegation/state.ts";
 import { textOf } from "./rules/identity.ts";
 import { bounded } from "./rules/text.ts";
 import { REASON_LENGTH_MAX, type TaskSettings } from "./settings.ts";
-import type { DeadlineTimer, PlanState, Task } from "./state.ts";
+import type { DeadlineTimer, LostInstance, PlanState, Task } from "./state.ts";
 
 const SPEC_VERSION = "0.2";
 
@@ -105,6 +106,33 @@ export function derivedRequest(settings: TaskSettings, plan: PlanState, task: Ta
 export function requestAbove(plan: PlanState, task: Task): string {
   if (task === plan.root) return plan.id;
   return task.parent?.cancelRequested ?? plan.id;
+}
+
+export function orphanedIdOf(task: Task, lost: LostInstance): string {
+  return deriveId(task.tenant.name, lost.by, `orphaned:${task.id}`, lost.at);
+}
+
+/** `task.failed` of a task whose worker was lost with its session (spec 5.1, 9.5). */
+export function derivedOrphaned(
+  settings: TaskSettings,
+  task: Task,
+  session: string,
+  lost: LostInstance,
+): Envelope {
+  const error = reject("session_timeout", `the session that had task ${task.id} was lost`, {
+    session_id: session,
+    ...(task.owner === undefined ? {} : { owner: task.owner }),
+  });
+  const envelope = frame(settings, task, {
+    id: orphanedIdOf(task, lost),
+    type: "task.failed",
+    at: lost.at,
+    target: delegationOf(task)?.delegatedBy ?? task.submitter,
+    payload: { task_id: task.id, state: "failed", error: { ...error } },
+  });
+  envelope.causation_id = lost.by;
+  if (task.namesTenant) envelope.tenant_id = task.tenant.name;
+  return envelope;
 }
 
 export function timedOutIdOf(timer: DeadlineTimer): string {

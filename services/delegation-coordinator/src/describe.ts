@@ -23,6 +23,7 @@ function describeTask(task: Task): JsonObject {
     submitter: task.submitter,
     target: task.target ?? null,
     owner: task.owner ?? null,
+    instance: describeInstance(task),
     session: task.session ?? null,
     namesTenant: task.namesTenant,
     isSubmitted: task.isSubmitted,
@@ -40,6 +41,16 @@ function describeTask(task: Task): JsonObject {
     ended: task.ended ? (JSON.parse(JSON.stringify(task.ended)) as JsonObject) : null,
     entries: task.entries,
     entryCount: task.entryCount,
+  };
+}
+
+function describeInstance({ instance, ringNext, asleepUnder }: Task): JsonValue {
+  if (instance === undefined) return null;
+  return {
+    session: instance.session,
+    isOver: instance.isOver,
+    lostBy: instance.lost?.by ?? null,
+    isGivenUp: ringNext === undefined && asleepUnder === undefined,
   };
 }
 
@@ -68,6 +79,7 @@ function overOf({ over }: TaskState): JsonValue {
 export function describeState(state: TaskState): JsonValue {
   const tenants = byKey(state.tenants).map((tenant) => ({
     tenant: tenant.name,
+    instances: [...tenant.instances.keys()].sort(),
     tasks: byKey(tenant.tasks).map(describeTask),
     plans: byKey(tenant.plans).map(describePlan),
     delegations: describeDelegations(tenant.delegations),

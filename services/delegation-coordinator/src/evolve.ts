@@ -12,8 +12,9 @@ import type {
 import { expiredIdOf } from "./delegation/deadline.ts";
 import { evolveDelegation, evolveIssue } from "./delegation/evolve.ts";
 import { disarm } from "./delegation/offer.ts";
-import { timedOutIdOf } from "./derived.ts";
+import { orphanedIdOf, timedOutIdOf } from "./derived.ts";
 import { forget } from "./forgetting.ts";
+import { giveTo, instanceOf, letBe } from "./instances.ts";
 import { harden, openGentlePlan, openHardPlan, removePlan } from "./plans.ts";
 import { closedBy, hardPlanOver } from "./rules/closing.ts";
 import { payloadObject, taskIdOf } from "./rules/identity.ts";
@@ -120,8 +121,9 @@ function move(
     return;
   }
   task.state = to;
-  if (to === "accepted" || to === "started") {
-    task.owner ??= nameIn(task.tenant, entry.envelope.source);
+  if ((to === "accepted" || to === "started") && task.owner === undefined) {
+    task.owner = nameIn(task.tenant, entry.envelope.source);
+    giveTo(state, task, instanceOf(state, task.tenant, entry.envelope));
   }
 }
 
@@ -161,6 +163,7 @@ function evolveBegun(state: TaskState, entry: BegunEntry): void {
   if (root.ended || !isAllowed(root.state, to)) misfit(entry, `${root.state} to ${to}`);
   if (hardPlanOver(root)) misfit(entry, `task ${root.id} is being ended already`);
   openHardPlan(state, { id: plan.id, root, kind: `task.${to}`, envelope: plan.envelope, at, seq });
+  if (root.instance) state.ring.rotate(root.instance);
   remember(root, seq);
 }
 
@@ -174,6 +177,19 @@ function evolveFailed(state: TaskState, entry: ObligationFailedEntry): void {
   }
   // What was owed was due. Ids are derived from the tenant too.
   for (const timer of state.timers.dueBy(entry.at)) giveUp(state, timer, ids);
+  const orphan = orphanOf(state, ids);
+  if (orphan) letBe(state, orphan);
+}
+
+/** The task whose failure, owed by the loss of its instance, goes by one of these ids. */
+function orphanOf(state: TaskState, ids: readonly string[]): Task | undefined {
+  for (const member of state.ring.backwards()) {
+    if (member.kind !== "instance" || member.lost === undefined) continue;
+    for (const task of member.tasks.backwards()) {
+      if (ids.includes(orphanedIdOf(task, member.lost))) return task;
+    }
+  }
+  return undefined;
 }
 
 function giveUp(state: TaskState, timer: Timer, ids: readonly string[]): void {

@@ -5,11 +5,19 @@
 import type { Instant, Owed } from "@harmovela/envelope";
 import { derivedExpired } from "./delegation/deadline.ts";
 import type { DelegationTimer } from "./delegation/state.ts";
-import { derivedTimedOut, timedOutIdOf } from "./derived.ts";
+import { derivedOrphaned, derivedTimedOut, orphanedIdOf, timedOutIdOf } from "./derived.ts";
+import { layAside } from "./instances.ts";
 import { sleepUnder, waitFor } from "./plans.ts";
 import { closedBy, hardPlanOver } from "./rules/closing.ts";
 import type { TaskSettings } from "./settings.ts";
-import type { DeadlineTimer, GraceTimer, PlanState, TaskState, Timer } from "./state.ts";
+import type {
+  DeadlineTimer,
+  GraceTimer,
+  InstanceState,
+  PlanState,
+  TaskState,
+  Timer,
+} from "./state.ts";
 import { gentleStep, hardStep } from "./steps.ts";
 import { suspendTimer } from "./timers.ts";
 
@@ -18,8 +26,11 @@ export function owed(state: TaskState, settings: TaskSettings, now: Instant): Ow
     const due = timerOwed(state, settings, timer);
     if (due) return due;
   }
-  for (let plan = state.ring.head; plan; plan = state.ring.head) {
-    const step = planOwed(state, settings, plan);
+  for (let member = state.ring.head; member; member = state.ring.head) {
+    const step =
+      member.kind === "instance"
+        ? orphanOwed(state, settings, member)
+        : planOwed(state, settings, member);
     if (step) return step;
   }
   const timer = state.timers.peek();
@@ -92,6 +103,35 @@ function graceOwed(state: TaskState, settings: TaskSettings, timer: GraceTimer):
   }
   const tenant = plan.root.tenant.name;
   return { event: step.event, tenant, cause: plan.id, urgency: "timer", due };
+}
+
+/**
+ * A task of a lost instance fails, or begins to when it has live descendants; the newest first, so
+ * that mostly a child ends before its parent. One under a plan ends with the plan.
+ */
+function orphanOwed(
+  state: TaskState,
+  settings: TaskSettings,
+  instance: InstanceState,
+): Owed | undefined {
+  const { lost, tasks } = instance;
+  const isOwed = settings.orphanedTasks === "fail";
+  for (let task = tasks.last; isOwed && lost && task; task = tasks.last) {
+    const over = hardPlanOver(task);
+    if (over) {
+      layAside(state, task, over);
+      continue;
+    }
+    const id = orphanedIdOf(task, lost);
+    const tenant = task.tenant.name;
+    const event = derivedOrphaned(settings, task, instance.session, lost);
+    const common = { tenant, cause: id, urgency: "step", due: 0 } as const;
+    if (task.liveCount === 0) return { event, ...common };
+    const begin = { id, kind: event.type, envelope: event, data: { task_id: task.id } };
+    return { begin, ...common };
+  }
+  state.ring.remove(instance);
+  return undefined;
 }
 
 function planOwed(state: TaskState, settings: TaskSettings, plan: PlanState): Owed | undefined {

@@ -1,5 +1,6 @@
 /** Opening and closing of plans; called by `evolve` alone. */
 import type { Envelope, Instant } from "@harmovela/envelope";
+import { pickUp } from "./instances.ts";
 import { millisecondsOf } from "./rules/identity.ts";
 import type { TerminalType } from "./rules/transitions.ts";
 import { LAST_INSTANT, type TaskSettings } from "./settings.ts";
@@ -33,6 +34,7 @@ function createPlan(opening: Opening, hard: boolean, graceMs: number): PlanState
     dormant: new Set(),
     overtakenBy: undefined,
     suspended: new Set(),
+    orphans: new Set(),
     ringNext: undefined,
     ringPrev: undefined,
   };
@@ -102,6 +104,7 @@ export function removePlan(state: TaskState, plan: PlanState): void {
   // Whatever slept under this plan may act again.
   for (const sleeper of [...plan.waiters, ...plan.dormant]) resume(state, sleeper);
   for (const timer of plan.suspended) resumeTimer(state, timer);
+  for (const task of plan.orphans) pickUp(state, task);
 }
 
 /** A plan above goes on when the root of the one below has ended. */

@@ -36,6 +36,7 @@ function viewOf(found: Task): JsonObject {
   const owner = delegationOf(found)?.owner ?? found.owner;
   if (owner !== undefined) view.owner = owner;
   if (found.owner !== undefined && found.owner !== owner) view.worker = found.owner;
+  if (found.instance && !found.instance.isOver) view.session_id = found.instance.session;
   if (found.deadline) view.deadline_at_ms = found.deadline.due;
   if (found.cancelRequested !== undefined) view.cancel_requested_by = found.cancelRequested;
   if (found.ended?.reason !== undefined) view.reason = found.ended.reason;

@@ -16,6 +16,19 @@ export class Ring<T extends RingItem<T>> {
     return this.first;
   }
 
+  get last(): T | undefined {
+    return this.first?.ringPrev;
+  }
+
+  /** The items from the last to the first. */
+  *backwards(): Generator<T> {
+    let item = this.last;
+    while (item) {
+      yield item;
+      item = item === this.first ? undefined : item.ringPrev;
+    }
+  }
+
   /** Puts an item last; an item that is in the ring keeps its place. */
   add(item: T): void {
     if (item.ringNext !== undefined) return;

@@ -7,6 +7,11 @@ export interface TaskSettings extends FamilySettings {
   maxDepth: number;
   /** Grace of a cancel request that names none (spec 5.7). */
   defaultGraceMs: number;
+  /**
+   * What becomes of the tasks that a session had which was lost: they fail, or they stay for the other
+   * sessions of their agent.
+   */
+  orphanedTasks: "fail" | "keep";
   /** The identity under which the service writes derived events. */
   service: string;
 }
@@ -15,6 +20,7 @@ export const DEFAULT_TASK_SETTINGS: TaskSettings = {
   ...DEFAULT_FAMILY_SETTINGS,
   maxDepth: 1000,
   defaultGraceMs: 5000,
+  orphanedTasks: "fail",
   service: "service:delegation-coordinator",
 };
 

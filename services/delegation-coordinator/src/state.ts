@@ -48,6 +48,13 @@ export interface Task {
   submittedSeq: number;
   state: TaskStateName;
   owner: string | undefined;
+  /** The process of the owner that has it; none: any of them (spec 5.1). */
+  instance: InstanceState | undefined;
+  /** The plan under which the failure sleeps that the loss of its instance owes. */
+  asleepUnder: PlanState | undefined;
+  /** Of the ring of its instance. */
+  ringNext: Task | undefined;
+  ringPrev: Task | undefined;
   deadline: DeadlineTimer | undefined;
   lastSeq: number;
   lastAt: Instant;
@@ -100,6 +107,32 @@ export interface GraceTimer {
 
 export type Timer = DeadlineTimer | GraceTimer | DelegationTimer;
 
+/** A process of an agent that has taken tasks: one of the agent's sessions. */
+export interface InstanceState {
+  readonly kind: "instance";
+  readonly session: string;
+  /**
+   * What it has, the newest last. Of one that was lost: whose failure may be owed, but for what sleeps
+   * under a plan.
+   */
+  readonly tasks: Ring<Task>;
+  /** Its session has ended. */
+  isOver: boolean;
+  /** Its session has ended because nobody was heard in it. */
+  lost: LostInstance | undefined;
+  ringNext: RingMember | undefined;
+  ringPrev: RingMember | undefined;
+}
+
+/** Id and time of the `session.error`. */
+export interface LostInstance {
+  readonly by: string;
+  readonly at: Instant;
+}
+
+/** What has steps to take. */
+export type RingMember = PlanState | InstanceState;
+
 /**
  * How a subtree ends. `hard`: the outcome is fixed, leaves first (a `begun` entry, or a cancel request
  * whose grace has passed). Not hard: runners were asked to stop and may still end by themselves.
@@ -133,8 +166,10 @@ export interface PlanState {
   overtakenBy: PlanState | undefined;
   /** Timers that must not fire while this plan is under way. */
   readonly suspended: Set<Timer>;
-  ringNext: PlanState | undefined;
-  ringPrev: PlanState | undefined;
+  /** Tasks of lost instances that must not fail by themselves while this plan is under way. */
+  readonly orphans: Set<Task>;
+  ringNext: RingMember | undefined;
+  ringPrev: RingMember | undefined;
 }
 
 /** One string object for each name that is in use; the rarely used ones go when there are many. */
@@ -148,13 +183,15 @@ export interface TenantState {
   readonly tasks: Map<string, Task>;
   readonly plans: Map<string, PlanState>;
   readonly names: Names;
+  /** By session; those whose session is live. */
+  readonly instances: Map<string, InstanceState>;
   readonly delegations: DelegationBook;
 }
 
 export interface TaskState {
   readonly tenants: Map<string, TenantState>;
   readonly timers: Heap<Timer>;
-  readonly ring: Ring<PlanState>;
+  readonly ring: Ring<RingMember>;
   /** What is remembered for a while, in the order in which it ended. */
   readonly over: Fifo<Over>;
   /** Handoff tokens that are remembered, of all tenants, by when they are forgotten. */

@@ -3,6 +3,7 @@ import type { EventEntry, Instant } from "@harmovela/envelope";
 import { voidDelegation } from "./delegation/offer.ts";
 import { createDelegationBook } from "./delegation/state.ts";
 import { release } from "./forgetting.ts";
+import { takeBack } from "./instances.ts";
 import { removePlan } from "./plans.ts";
 import { nearestPlan } from "./rules/closing.ts";
 import { millisecondsOf, parentIdOf, payloadObject, taskIdOf, textOf } from "./rules/identity.ts";
@@ -21,6 +22,7 @@ function openTenant(state: TaskState, name: string): TenantState {
       tasks: new Map(),
       plans: new Map(),
       names: { recent: new Map(), before: new Map() },
+      instances: new Map(),
       delegations: createDelegationBook(name, state.tokens),
     };
     state.tenants.set(name, tenant);
@@ -103,6 +105,10 @@ export function insertTask(
     submittedSeq: seq,
     state: "submitted",
     owner: undefined,
+    instance: undefined,
+    asleepUnder: undefined,
+    ringNext: undefined,
+    ringPrev: undefined,
     deadline: undefined,
     lastSeq: seq,
     lastAt: at,
@@ -199,6 +205,7 @@ export function endTask(
     forced: isPlanned && payloadObject(envelope)?.forced === true,
   };
   if (task.deadline) dropTimer(state, task.deadline);
+  takeBack(state, task);
   voidDelegation(state, task, entry.seq);
   if (task.plan) removePlan(state, task.plan);
   state.over.push({ kind: "task", at: entry.at, tenant: task.tenant, task });

@@ -57,6 +57,7 @@ const TABLE: Record<string, Record<string, { by: string; next: string }[]>> = {
       { by: "agent:planner", next: "escalated agent:worker" },
       { by: "agent:worker", next: "escalated agent:worker" },
     ],
+    escalated: [{ by: "agent:planner", next: "escalated agent:planner" }],
   },
 };
 

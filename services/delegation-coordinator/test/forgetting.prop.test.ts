@@ -1,7 +1,7 @@
 /** Random histories in which time passes quickly: what is over goes, and nothing else. */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { DomainEntry, Envelope, Session } from "@harmovela/envelope";
+import { type DomainEntry, type Envelope, findSession, type Session } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import fc from "fast-check";
 import { findDelegation } from "../src/delegation/state.ts";
@@ -12,7 +12,7 @@ import { parentIdOf, taskIdOf } from "../src/rules/identity.ts";
 import type { Task, TaskState } from "../src/state.ts";
 import type { KnownToken } from "../src/tokens/memory.ts";
 import { claims, del, signed, tokenWorld } from "./delegation-support.ts";
-import { event, opened } from "./family-support.ts";
+import { event, ofSession, opened } from "./family-support.ts";
 import { type Command, command, envelopeOf } from "./random-runs.ts";
 import { reachable } from "./reachable.ts";
 import { ev, type World } from "./support.ts";
@@ -31,6 +31,8 @@ type Move =
   | { do: "follow" | "refuse" | "escalate"; task: string }
   | { do: "family"; draft: Draft; tenant: string }
   | { do: "turn"; task: string; parent: string | undefined }
+  | { do: "take"; task: string; session: string; by: string }
+  | { do: "lose"; session: string }
   | { do: "wait"; ms: number };
 
 const move: fc.Arbitrary<Move> = fc.oneof(
@@ -84,6 +86,11 @@ const move: fc.Arbitrary<Move> = fc.oneof(
       tenant: fc.constantFrom(...TENANTS),
     }),
   },
+  {
+    weight: 14,
+    arbitrary: fc.record({ do: fc.constant("take" as const), task, session: name, by: agent }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant("lose" as const), session: name }) },
   // Short lives, so that ids come back.
   {
     weight: 16,
@@ -135,6 +142,35 @@ function turn(scenario: World, { task: id, parent }: Extract<Move, { do: "turn" 
   return ev("submitted", id, parent === undefined ? {} : { parent });
 }
 
+/** Whoever may work on a task does so in a session that it opened, or opens one. */
+function take(scenario: World, { task: id, session, by }: Extract<Move, { do: "take" }>): Envelope {
+  const found = scenario.state.tenants.get(scenario.tenant)?.tasks.get(id);
+  const source = found?.owner ?? found?.target ?? by;
+  const own = sessionOf(scenario, source).session;
+  if (own === undefined) return opened(session, { heartbeat_interval_ms: 0 }, { source });
+  const verb = found?.owner === undefined ? "started" : "progress";
+  return ev(verb, id, { by: source, more: { session_id: own } });
+}
+
+/** An agent says itself that it was too late; in a session that has a task, if there is one. */
+function lose(scenario: World, named: string): Envelope {
+  const instances = scenario.state.tenants.get(scenario.tenant)?.instances;
+  const busy = [...(instances?.values() ?? [])].find(({ tasks }) => tasks.head);
+  const id = busy?.session ?? named;
+  const known = findSession(scenario.state.families.sessions, scenario.tenant, id);
+  const error = { code: "session_timeout", message: "late", retryable: true };
+  return ofSession("error", id, { error }, { source: known?.initiator ?? "agent:a" });
+}
+
+/** A session that the agent itself has opened. */
+function sessionOf(scenario: World, agentName: string): { session?: string } {
+  const sessions = scenario.state.families.sessions.tenants.get(scenario.tenant);
+  const own = [...(sessions?.values() ?? [])].find(
+    ({ initiator, endedAt }) => initiator === agentName && endedAt === undefined,
+  );
+  return own === undefined ? {} : { session: own.id };
+}
+
 function delegationEvent(scenario: World, now: Move): Envelope | undefined {
   if (now.do === "offer") {
     const key: JsonObject = now.key ? { key: "k" } : {};
@@ -148,7 +184,7 @@ function delegationEvent(scenario: World, now: Move): Envelope | undefined {
   const common = { task: now.task, parent: undefined, from, to };
   if (now.do === "refuse") return del("rejected", common);
   if (now.do === "escalate") return del("escalated", { ...common, by: from, to: "agent:z" });
-  if (state !== "accepted") return del("accepted", common);
+  if (state !== "accepted") return del("accepted", { ...common, ...sessionOf(scenario, to) });
   const over = { iss: from, sub: to, task_id: now.task, parent_task_id: parentId ?? null };
   const token = signed(claims(scenario.now, `j${scenario.log.length}`, over));
   return del("handoff.completed", { ...common, token });
@@ -160,6 +196,7 @@ class Expectation {
   readonly #ended = new Map<string, number>();
   readonly sessions = new Set<string>();
   reused = 0;
+  orphaned = 0;
   #read = 0;
 
   follow(log: readonly DomainEntry[]): void {
@@ -179,6 +216,7 @@ class Expectation {
     if (type === "task.submitted" || type === "delegation.requested") this.#open(id, at, envelope);
     else if (/^task\.(completed|failed|cancelled|timed_out)$/.test(type)) {
       assert.ok(this.live.delete(id), `${type} of ${id}, which is not live`);
+      if (type === "task.failed" && envelope.source.startsWith("service:")) this.orphaned += 1;
       this.#ended.set(id, at);
     }
   }
@@ -217,7 +255,15 @@ function assertForgotten(state: TaskState, at: number): void {
     assert.ok(kind !== "offer" || !isOld(since), `an offer that was over at ${since}`);
     assert.ok(jti === undefined || due === undefined || due >= at, `a token of ${due}`);
   }
+  for (const member of state.ring.backwards()) {
+    if (member.kind !== "instance") continue;
+    assert.ok(member.lost && member.tasks.head, `the instance ${member.session} owes nothing`);
+  }
   for (const tenant of state.tenants.values()) {
+    for (const id of tenant.instances.keys()) {
+      const found = findSession(state.families.sessions, tenant.name, id);
+      assert.ok(found && found.endedAt === undefined, `an instance of the session ${id}`);
+    }
     const { byTask, byKey } = tenant.delegations;
     for (const { taskId, task: record, lastAt } of byTask.values()) {
       const isHeld = record !== undefined || tenant.tasks.has(taskId) || !isOld(lastAt);
@@ -285,6 +331,8 @@ function run(moves: readonly Move[]): { scenario: World; expected: Expectation }
     if (now.do === "wait") scenario.wait(now.ms);
     else if (now.do === "family") scenario.judge(familyEvent(now.draft), now.tenant);
     else if (now.do === "turn") scenario.judge(turn(scenario, now));
+    else if (now.do === "take") scenario.judge(take(scenario, now));
+    else if (now.do === "lose") scenario.judge(lose(scenario, now.session));
     else if (now.do === "task") act(scenario, sent, now.command);
     else {
       const envelope = delegationEvent(scenario, now);
@@ -313,15 +361,19 @@ function act(scenario: World, sent: Envelope[], now: Command): void {
 
 test("nothing that is over is held longer than the retention, and nothing that lives is lost", () => {
   let reused = 0;
+  let orphaned = 0;
   fc.assert(
     fc.property(history, (moves) => {
       const { scenario, expected } = run(moves);
       scenario.settle(Date.UTC(9999, 11, 31, 23, 59, 59, 999));
+      expected.follow(scenario.log);
       reused += expected.reused;
+      orphaned += expected.orphaned;
     }),
     { numRuns: RUNS },
   );
   assert.ok(reused > RUNS / 4, `only ${reused} ids were used again`);
+  assert.ok(orphaned > RUNS / 20, `only ${orphaned} tasks failed with their session`);
 });
 
 test("folds in one go, in the leader and half in each forget alike", () => {

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { formatInstant } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import { issueToken } from "../src/index.ts";
 import {
@@ -158,6 +159,9 @@ test("an opaque token is refused where a profile demands a proof", () => {
     scenario
       .when(del("handoff.completed", { token: "ht_abc123" }))
       .rejected("unauthorized", { check: "malformed" });
+    scenario
+      .when(del("handoff.completed", { token: "ht_abc123", session: "made up" }))
+      .rejected("unauthorized", { check: "malformed" });
     handoff(scenario, {}).accepted();
   }
 });
@@ -219,6 +223,44 @@ test("a query is asked with the task's own token, by whom the task came to", () 
   scenario.when(status("agent:worker", "ht_opaque")).accepted();
   const { decision } = scenario.when(status("agent:stranger", good)).outcome;
   assert.ok("reject" in decision && decision.as === "query.rejected");
+});
+
+test("C14 an owner whose own offer was refused asks with the token by which the task came to it", () => {
+  for (const times of [1, 2]) {
+    const scenario = handedOff();
+    const own = signed(claims(scenario.now, "jti_1"));
+    const offer = { from: "agent:worker", to: "agent:other" };
+    for (let count = 0; count < times; count += 1) {
+      scenario.given(del("requested", offer));
+      scenario.when(status("agent:worker", own)).rejected("unauthorized", { check: "superseded" });
+      scenario.given(del("rejected", offer));
+    }
+    scenario.when(status("agent:worker", own)).accepted();
+    scenario.when(status("agent:other", own)).rejected("unauthorized", { check: "delegate" });
+    scenario
+      .when(status("agent:worker", signed(claims(scenario.now, "jti_2"))))
+      .rejected("unauthorized", { check: "superseded" });
+    scenario.when(del("requested", { ...offer, token: own })).accepted();
+    scenario.given(del("accepted", offer), del("handoff.completed", offer));
+    scenario.when(status("agent:worker", own)).rejected("unauthorized", { check: "superseded" });
+  }
+});
+
+test("C14 an offer that expired leaves the owner its token, an escalation that was refused does not", () => {
+  const scenario = handedOff();
+  const own = signed(claims(scenario.now, "jti_1"));
+  const offer = { from: "agent:worker", to: "agent:other" };
+  const deadline = formatInstant(scenario.now + 500);
+  scenario.given(del("requested", { ...offer, payload: { deadline } })).settle(scenario.now + 500);
+  scenario.when(status("agent:worker", own)).accepted();
+  for (const before of [[], [del("requested", { ...offer, to: "agent:first" })]]) {
+    const escalated = handedOff().given(
+      ...before,
+      del("escalated", { by: "agent:worker", ...offer }),
+      del("rejected", offer),
+    );
+    escalated.when(status("agent:worker", own)).rejected("unauthorized", { check: "superseded" });
+  }
 });
 
 test("with its task the token of a query ends", () => {

@@ -105,11 +105,12 @@ test("4.2 the fields of a profile are required for the sessions that negotiated 
   scenario.when(offer()).accepted();
 });
 
-test("4.2 a deployment sets the profiles of events without session", () => {
-  const scenario = world({ defaultProfiles: [ARS] });
+test("4.2 a deployment sets the profiles of events without session, or of one that nobody opened", () => {
+  const scenario = openSession(world({ defaultProfiles: [ARS] }), "plain");
   const bare = event("delegation.requested", { task_id: "t" });
   scenario.when(bare).rejected("invalid_envelope");
-  scenario.when({ ...bare, id: "other", session_id: "unknown" }).accepted();
+  scenario.when({ ...bare, id: "other", session_id: "made up" }).rejected("invalid_envelope");
+  scenario.when({ ...bare, id: "another", session_id: "plain" }).accepted();
 });
 
 test("5.1 unknown sessions are let in, or refused when strict", () => {

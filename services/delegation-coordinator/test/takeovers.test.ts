@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { issueToken } from "../src/index.ts";
-import { accepted, del, handedOff, requested, tokenWorld } from "./delegation-support.ts";
+import { accepted, del, handedOff, requested, standing, tokenWorld } from "./delegation-support.ts";
 import { event, ofSession, opened, openSession } from "./family-support.ts";
 import { ev, running, stateOf, world } from "./support.ts";
 
@@ -25,6 +25,55 @@ test("5.6 a former owner cannot escalate a handed-off task to itself", () => {
   handedOff()
     .when(del("escalated", { by: "agent:planner", to: "agent:planner" }))
     .rejected("protocol_error");
+});
+
+test("5.6 the owner is not held up by an escalation that nobody takes", () => {
+  const words = { by: "agent:worker", from: "agent:worker", to: "agent:chief" };
+  for (const by of ["agent:planner", "agent:worker"]) {
+    const scenario = handedOff().given(del("escalated", { by, from: by, to: "agent:ghost" }));
+    for (const other of ["agent:planner", "agent:ghost", "agent:stranger"]) {
+      if (other === by) continue;
+      const { outcome } = scenario.when(del("escalated", { ...words, by: other, from: other }));
+      assert.ok("reject" in outcome.decision, other);
+    }
+    scenario.when(del("escalated", { ...words, to: "agent:worker" })).rejected("protocol_error");
+    scenario.given(
+      del("escalated", words),
+      del("accepted", { from: "agent:worker", to: "agent:chief" }),
+    );
+    scenario.when(del("accepted", { to: "agent:ghost" })).rejected("protocol_error");
+    scenario.given(del("handoff.completed", { from: "agent:worker", to: "agent:chief" }));
+    assert.equal(standing(scenario), "handed_off agent:chief");
+  }
+});
+
+test("5.6 an owner whose task was escalated by another takes it elsewhere after the acceptance too", () => {
+  const scenario = handedOff().given(
+    del("escalated", { by: "agent:planner", to: "agent:idler" }),
+    del("accepted", { to: "agent:idler" }),
+  );
+  scenario.given(del("escalated", { by: "agent:worker", from: "agent:worker", to: "agent:chief" }));
+  assert.equal(standing(scenario), "escalated agent:worker");
+});
+
+test("5.2 a stranger has no subscriptions in another's session, and takes none of its room", () => {
+  const scenario = openSession(world({ subscriptionsMax: 1 }), "s1");
+  const { outcome } = scenario.when(subscription({ session_id: "s1", source: "agent:m" }));
+  assert.ok("reject" in outcome.decision);
+  assert.equal(outcome.decision.as, "subscription.rejected");
+  assert.equal(outcome.decision.reject.code, "unauthorized");
+  scenario.when(subscription({ session_id: "s1" })).accepted();
+  scenario.when(subscription({ session_id: "s1" })).rejected("subscription_rejected");
+});
+
+test("5.2 nobody fills a session before it is opened", () => {
+  const scenario = world({ subscriptionsMax: 1 });
+  scenario.given(subscription({ session_id: "s1", source: "agent:m" }));
+  openSession(scenario, "s1");
+  scenario.when(subscription({ session_id: "s1" })).accepted();
+  scenario.settle();
+  scenario.given(ofSession("closed", "s1"));
+  assert.equal(scenario.settle().length, 2, "both end with the session that they name");
 });
 
 test("5.6 an offer that nobody accepted gives no right to end the task", () => {

@@ -1,5 +1,5 @@
 import type { Envelope } from "@harmovela/envelope";
-import type { TaskContext, TaskEvent } from "../tasks/context.ts";
+import { isElsewhere, type TaskContext, type TaskEvent } from "../tasks/context.ts";
 import { earlier } from "../tasks/deadline.ts";
 import type { Task } from "../tasks/task.ts";
 import type { Delegation, DelegationState } from "./delegation.ts";
@@ -14,7 +14,7 @@ const FROM: ReadonlyMap<string, readonly DelegationState[]> = new Map([
   ["accepted", ["requested", "escalated"]],
   ["rejected", ["requested", "accepted", "escalated"]],
   ["handoff.completed", ["accepted"]],
-  ["escalated", ["requested", "accepted", "handed_off"]],
+  ["escalated", ["requested", "accepted", "handed_off", "escalated"]],
 ]);
 
 /** Whether the event is in turn, by who may say it, of the parties in force; what is not is named. */
@@ -24,7 +24,7 @@ export function checkAnswer(
   delegation: Delegation,
   name: string,
 ): boolean {
-  const { id, state, isAdopted } = delegation;
+  const { id, state, acceptedIn, isAdopted } = delegation;
   const { source } = event.envelope;
   if (isAdopted) return true;
   const from = event.owedBy === undefined ? FROM.get(name) : EXPIRES_FROM;
@@ -36,6 +36,10 @@ export function checkAnswer(
     sink.add("delegation-party", `${name} of ${id} by ${source}`, id);
     return false;
   }
+  if (name === "rejected" && state === "accepted" && isElsewhere(event, acceptedIn)) {
+    sink.add("task-instance", `${id} is given back, and session ${acceptedIn.id} has it`, id);
+    return false;
+  }
   if (namesParties(delegation, event.envelope, name)) return true;
   sink.add("delegation-tuple", `${name} of ${id} names other parties`, id);
   return false;
@@ -43,21 +47,25 @@ export function checkAnswer(
 
 /** An open offer is anybody's to accept. */
 function mayAnswer(delegation: Delegation, name: string, source: string): boolean {
-  const { delegatedBy, delegatedTo } = delegation;
+  const { state, delegatedBy, delegatedTo, owner } = delegation;
   if (name === "handoff.completed") return source === delegatedBy;
+  if (name === "escalated" && source === owner) return true;
+  // While an escalation waits only whose the task is takes it elsewhere.
+  if (name === "escalated" && state === "escalated") return false;
   if (source === delegatedTo) return true;
   return name === "escalated"
     ? source === delegatedBy
     : name === "accepted" && delegatedTo === undefined;
 }
 
-/** An event need not name the parties; an escalation names one of them, and somebody else (C27). */
+/** An event need not name the parties; an escalation names one of them or the owner, and somebody else (C27). */
 function namesParties(delegation: Delegation, envelope: Envelope, name: string): boolean {
-  const { delegatedBy, delegatedTo } = delegation;
+  const { delegatedBy, delegatedTo, owner } = delegation;
   if (name === "escalated") {
     const by = envelope.delegated_by ?? envelope.source;
     const to = supervisorOf(envelope);
-    return (by === delegatedBy || by === delegatedTo) && (to === undefined || to !== delegatedTo);
+    const isParty = [delegatedBy, delegatedTo, owner].includes(by);
+    return isParty && (to === undefined || to !== delegatedTo);
   }
   const taker = delegatedTo ?? envelope.source;
   const { delegated_by = delegatedBy, delegated_to = taker } = envelope;
@@ -83,15 +91,16 @@ export function applyAnswer(
     tokens.void(tenant, delegation.issued);
     delegation.issued = [];
   }
-  if (name === "accepted") accept(event, delegation);
+  if (name === "accepted") accept(context, event, delegation);
   else if (name === "rejected") withdraw(context, event, delegation);
   else if (name === "handoff.completed") handOff(event, delegation);
   else if (name === "escalated") escalate(envelope, delegation);
 }
 
-function accept(event: TaskEvent, delegation: Delegation): void {
+function accept({ sessions }: TaskContext, event: TaskEvent, delegation: Delegation): void {
   const { task } = delegation;
   delegation.state = "accepted";
+  delegation.acceptedIn = sessions.own(event);
   delegation.delegatedTo ??= event.envelope.source;
   if (task === undefined) return;
   if (task.owner === undefined) {
@@ -102,8 +111,10 @@ function accept(event: TaskEvent, delegation: Delegation): void {
 }
 
 /** The delegate works on the task from now on, and has until the deadline. */
-function work(event: TaskEvent, { delegatedTo, deadline }: Delegation, task: Task): void {
+function work(event: TaskEvent, delegation: Delegation, task: Task): void {
+  const { delegatedTo, acceptedIn, deadline } = delegation;
   task.owner = delegatedTo;
+  task.heldIn = acceptedIn;
   task.ownedAt = event.frame.seq;
   task.offerDue = earlier(task.offerDue, deadline);
 }
@@ -115,6 +126,7 @@ function withdraw(context: TaskContext, event: TaskEvent, delegation: Delegation
   if (task === undefined) return;
   if ((delegation.hasTaken || isAdopted) && task.owner === delegatedTo) {
     task.owner = undefined;
+    task.heldIn = undefined;
     task.offerDue = undefined;
     delegation.hasTaken = false;
   }

@@ -95,6 +95,7 @@ export class DelegationRules {
       delegatedBy: by,
       delegatedTo: envelope.delegated_to,
       owner: task?.owner ?? by,
+      acceptedIn: undefined,
       key: undefined,
       at: frame.at,
       deadline: undefined,

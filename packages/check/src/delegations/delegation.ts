@@ -1,3 +1,4 @@
+import type { Instance } from "../tasks/context.ts";
 import type { Task } from "../tasks/task.ts";
 
 export type DelegationState = "requested" | "accepted" | "rejected" | "handed_off" | "escalated";
@@ -11,6 +12,8 @@ export interface Delegation {
   delegatedBy: string;
   /** None while it is open to whoever accepts it first. */
   delegatedTo: string | undefined;
+  /** The session in which it was accepted, when that is the delegate's own. */
+  acceptedIn: Instance | undefined;
   /** Whose the task is: the delegator's, from a handoff on the delegate's. */
   owner: string;
   /** Under what a retry of the request finds it. */

@@ -43,6 +43,7 @@ export function request(
     delegatedBy: source,
     delegatedTo: to,
     owner: source,
+    acceptedIn: undefined,
     key,
     at: frame.at,
     deadline: deadlineOf(envelope, frame.at),

@@ -8,9 +8,16 @@ import {
   sessionIdOf,
 } from "@harmovela/envelope";
 import { isObject } from "../record.ts";
-import { payloadField, type TaskContext, type TaskEvent } from "../tasks/context.ts";
+import {
+  type Instance,
+  payloadField,
+  type Sessions,
+  type TaskContext,
+  type TaskEvent,
+} from "../tasks/context.ts";
 
-interface Session {
+interface Session extends Instance {
+  readonly id: string;
   readonly initiator: string;
   state: "opened" | "ready" | "closed" | "error";
   /** Asked for by the opening. */
@@ -21,7 +28,11 @@ interface Session {
   /** Before this time nobody may find it silent; undefined when no heartbeats were agreed. */
   silentFrom: number | undefined;
   endedAt: number | undefined;
+  lostBy: string | undefined;
 }
+
+/** What the rules of sessions need of the rest. */
+type SessionContext = Omit<TaskContext, "sessions">;
 
 /** Missed intervals after which a session is lost (spec 5.1). */
 const MISSED_MAX = 3;
@@ -30,21 +41,24 @@ const MISSED_MAX = 3;
 const BEFORE_OPEN: ReadonlySet<string> = new Set(["session.opened", "capabilities.requested"]);
 
 /** Sessions: opened, answered by the service, and over for good (spec 4.3, 5.1). */
-export class SessionRules {
-  readonly #context: TaskContext;
+export class SessionRules implements Sessions {
+  readonly #context: SessionContext;
   readonly #sessions = new Map<string, Session>();
   /** By the time of their end. */
   readonly #ended = new Fifo<{ key: string; session: Session; at: number }>();
 
-  constructor(context: TaskContext) {
+  constructor(context: SessionContext) {
     this.#context = context;
   }
 
   /** The profiles under which an event is judged (spec 4.2). */
   profiles({ tenant, envelope }: TaskEvent): readonly string[] {
+    const { settings, isLenient } = this.#context;
     const id = sessionIdOf(envelope);
-    if (id === undefined) return this.#context.settings.defaultProfiles;
-    return this.#get(tenant, id)?.profiles ?? [];
+    const session = id === undefined ? undefined : this.#get(tenant, id);
+    // In the middle of a log it may have been opened before.
+    const isUnseen = id !== undefined && isLenient;
+    return session?.profiles ?? (isUnseen ? [] : settings.defaultProfiles);
   }
 
   /** `unknown`: nobody opened it, or its end is forgotten. */
@@ -52,6 +66,12 @@ export class SessionRules {
     const session = this.#get(tenant, id);
     if (session === undefined) return "unknown";
     return session.endedAt === undefined ? "live" : "ended";
+  }
+
+  own({ tenant, envelope }: TaskEvent): Session | undefined {
+    const { session_id: id, source } = envelope;
+    const session = id === undefined ? undefined : this.#get(tenant, id);
+    return session?.initiator === source && session.endedAt === undefined ? session : undefined;
   }
 
   /** What its session lets an envelope of the intake say. */
@@ -93,9 +113,9 @@ export class SessionRules {
     if (owedBy !== undefined) this.#answer(event, id, session);
     else if (isHarness(envelope.source)) return;
     else if (envelope.type === "session.opened") {
-      if (session === undefined) this.#sessions.set(keyOf(tenant, id), open(envelope));
+      if (session === undefined) this.#sessions.set(keyOf(tenant, id), open(id, envelope));
     } else if (envelope.type === "session.closed" || envelope.type === "session.error") {
-      const ended = session ?? open(envelope);
+      const ended = session ?? open(id, envelope);
       this.#sessions.set(keyOf(tenant, id), ended);
       this.#end(event, id, ended);
     }
@@ -109,8 +129,7 @@ export class SessionRules {
       if (!isLenient) sink.add("session-answer", `${envelope.type} of ${id}, which nobody opened`);
       return;
     }
-    const error = payloadField(envelope, "error");
-    const isTimeOut = isObject(error) && error.code === "session_timeout";
+    const isTimeOut = isLoss(envelope);
     if (session.state !== (isTimeOut ? "ready" : "opened")) {
       sink.add("session-answer", `${envelope.type} of ${id}, which is ${session.state}`);
       return;
@@ -148,6 +167,7 @@ export class SessionRules {
     if (session.endedAt !== undefined) return;
     session.state = envelope.type === "session.closed" ? "closed" : "error";
     session.endedAt = frame.at;
+    if (isLoss(envelope)) session.lostBy = envelope.id;
     this.#ended.push({ key: keyOf(tenant, id), session, at: frame.at });
   }
 
@@ -165,10 +185,11 @@ export class SessionRules {
   }
 }
 
-function open(envelope: Envelope): Session {
+function open(id: string, envelope: Envelope): Session {
   const stated = payloadField(envelope, "capabilities");
   const capabilities = isObject(stated) ? stated : {};
   return {
+    id,
     initiator: envelope.source,
     state: "opened",
     wanted: texts(capabilities.profiles),
@@ -176,7 +197,14 @@ function open(envelope: Envelope): Session {
     profiles: [],
     silentFrom: undefined,
     endedAt: undefined,
+    lostBy: undefined,
   };
+}
+
+/** Its initiator was not heard any more. */
+function isLoss(envelope: Envelope): boolean {
+  const error = payloadField(envelope, "error");
+  return envelope.type === "session.error" && isObject(error) && error.code === "session_timeout";
 }
 
 /** Its initiator speaks for a session, services do, and an echo is let through. */

@@ -1,4 +1,4 @@
-import { type Envelope, isHarness } from "@harmovela/envelope";
+import { type Envelope, isHarness, isService } from "@harmovela/envelope";
 import { payloadText, type TaskContext, type TaskEvent } from "../tasks/context.ts";
 import type { SessionRules } from "./sessions.ts";
 
@@ -32,9 +32,19 @@ export class SubscriptionRules {
     }
     if (isHarness(source)) return;
     if (type === "subscription.requested" && isForBus(envelope)) {
+      this.#checkSession(event);
       const asked = { consumer: source, session: envelope.session_id };
       this.#requested.set(keyOf(tenant, envelope.id), asked);
     } else if (type === "subscription.cancelled") this.#cancelOwn(event, id);
+  }
+
+  /** A session that somebody opened is that agent's; services speak for any. */
+  #checkSession(event: TaskEvent): void {
+    const { tenant, envelope } = event;
+    const { session_id: id, source } = envelope;
+    if (id === undefined || isService(source) || !this.#isLive(tenant, id)) return;
+    if (this.#sessions.own(event)) return;
+    this.#context.sink.add("subscription-owner", `${source} subscribes in ${id} of another agent`);
   }
 
   #create({ tenant, envelope }: TaskEvent, id: string): void {

@@ -1,5 +1,5 @@
 import { isService } from "../event-rules.ts";
-import type { TaskContext, TaskEvent } from "./context.ts";
+import { isElsewhere, type TaskContext, type TaskEvent } from "./context.ts";
 import type { Task } from "./task.ts";
 
 const ENDS_BY_PARTIES: ReadonlySet<string> = new Set(["failed", "timed_out"]);
@@ -23,6 +23,10 @@ export function checkAuthority(
     if (source !== task.owner) {
       const message = `${name} from ${source}, the owner is ${task.owner}`;
       context.sink.add("task-owner", message, task.id);
+    } else if (isElsewhere(event, task.heldIn)) {
+      const { session_id: session = "none" } = event.envelope;
+      const message = `${name} in session ${session}, it is taken in ${task.heldIn.id}`;
+      context.sink.add("task-instance", message, task.id);
     }
     return;
   }

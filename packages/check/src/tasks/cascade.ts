@@ -46,8 +46,8 @@ export function checkClosed(
     sink.add(rule, `${name} on the root of plan ${plan.id}`, task.id);
   } else if (event.owedBy !== undefined) {
     // Derived cancels and requests are held to the plan that owes them.
-    if (name === "timed_out") {
-      sink.add("plan-timer", `a timer fires in the subtree of plan ${plan.id}`, task.id);
+    if (name === "timed_out" || name === "failed") {
+      sink.add("plan-timer", `${name} by itself in the subtree of plan ${plan.id}`, task.id);
     }
   } else if (!isEnd) {
     sink.add("plan-work", `${name} in the subtree of plan ${plan.id}`, task.id);

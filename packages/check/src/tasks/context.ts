@@ -13,6 +13,34 @@ export interface TaskContext {
   readonly plans: PlanBook;
   readonly isLenient: boolean;
   readonly settings: Settings;
+  readonly sessions: Sessions;
+}
+
+/** What sessions say about who has a task. */
+export interface Sessions {
+  /** The session in which an event is sent, when it is live and the sender's own. */
+  own(event: TaskEvent): Instance | undefined;
+}
+
+/**
+ * A session in which its agent has taken something. Not told by its id alone, which may be used again
+ * when its end is forgotten.
+ */
+export interface Instance {
+  readonly id: string;
+  readonly endedAt: number | undefined;
+  /** Id of the event by which it was lost. */
+  readonly lostBy: string | undefined;
+}
+
+/** Whether a session is live and the event is sent in another one, or in none. */
+export function isElsewhere(
+  { envelope }: TaskEvent,
+  instance: Instance | undefined,
+): instance is Instance {
+  return (
+    instance !== undefined && instance.endedAt === undefined && instance.id !== envelope.session_id
+  );
 }
 
 /** An event at hand. */

@@ -124,6 +124,7 @@ function blank(id: string, state: TaskState, parent: Task | undefined): Task {
     isSubmitted: false,
     delegation: undefined,
     owner: undefined,
+    heldIn: undefined,
     ownedAt: 0,
     due: undefined,
     offerDue: undefined,

@@ -10,12 +10,13 @@ import {
 } from "./cascade.ts";
 import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
 import { after, checkTimeOut } from "./deadline.ts";
+import { checkOrphan } from "./orphan.ts";
 import { adopt, checkParent, submit } from "./submission.ts";
 import { isTaskState, isTerminal, mayFollow, type TaskState } from "./table.ts";
 import type { GentlePlan, Task } from "./task.ts";
 
 /** Owed events a service may move tasks with; a plan's own event is held to its begun entry. */
-const OWED: ReadonlySet<string> = new Set(["cancelled", "cancel.requested", "timed_out"]);
+const OWED: ReadonlySet<string> = new Set(["cancelled", "cancel.requested", "timed_out", "failed"]);
 
 /** The state machine of tasks and their trees, folded from the log alone (spec 5.4, 5.5). */
 export class TaskRules {
@@ -145,15 +146,17 @@ export class TaskRules {
     const { source } = event.envelope;
     if (task.owner !== undefined || event.owedBy !== undefined || isService(source)) return;
     task.owner = source;
+    task.heldIn = this.#context.sessions.own(event);
     task.ownedAt = event.frame.seq;
   }
 
-  /** What the service does by itself: cancel by a plan, or time out by a deadline. */
+  /** What the service does by itself: cancel by a plan, time out by a deadline, fail with a session. */
   #checkOwed(event: TaskEvent, task: Task, name: string): void {
     const { sink } = this.#context;
     if (!OWED.has(name)) {
       sink.add("owed-type", `the service moves ${task.id} to ${name} by itself`, task.id);
     } else if (name === "cancelled") checkStep(this.#context, event, task);
     else if (name === "timed_out") checkTimeOut(this.#context, event, task);
+    else if (name === "failed") checkOrphan(this.#context, event, task);
   }
 }

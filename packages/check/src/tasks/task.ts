@@ -1,5 +1,6 @@
 import type { Delegation } from "../delegations/delegation.ts";
 import type { OpenPlan } from "../plan-book.ts";
+import type { Instance } from "./context.ts";
 import type { TaskState } from "./table.ts";
 
 /** A task as the log tells it. */
@@ -19,6 +20,8 @@ export interface Task {
   /** The delegation that has a say about it. */
   delegation: Delegation | undefined;
   owner: string | undefined;
+  /** The session of the owner that has it, when it was taken in one of its own (spec 5.1). */
+  heldIn: Instance | undefined;
   /** Sequence of the entry that gave it its owner. */
   ownedAt: number;
   /** When it is to time out by its submission; undefined when that declared nothing. */

@@ -56,12 +56,3 @@ export function sessionState(book: SessionBook, tenant: string, id: string): Ses
 export function isTerminalSession(session: Session): boolean {
   return session.state === "closed" || session.state === "error";
 }
-
-/** The profiles that a session negotiated; none for an unknown one. */
-export function profilesOf(
-  book: SessionBook,
-  tenant: string,
-  sessionId: string,
-): readonly string[] {
-  return findSession(book, tenant, sessionId)?.profiles ?? [];
-}

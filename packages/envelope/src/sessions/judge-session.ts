@@ -1,13 +1,13 @@
 import { type ErrorPayload, reject } from "@harmovela/failure";
 import type { Envelope } from "../envelope.ts";
 import { CONDITIONS, missingConditionalFields } from "../profiles.ts";
-import { findSession, isTerminalSession, profilesOf, type SessionBook } from "./book.ts";
+import { findSession, isTerminalSession, type SessionBook } from "./book.ts";
 import { isService, namesTwoSessions, sessionIdOf } from "./identity.ts";
 
 export interface SessionSettings {
   /** Refuse events of sessions that nobody opened. Lenient by default (spec 5.1, section 11, C4). */
   strictSessions: boolean;
-  /** Profiles in force for events that name no session. */
+  /** Profiles in force for events that name no session, or one that nobody opened. */
   defaultProfiles: readonly string[];
 }
 
@@ -61,8 +61,8 @@ const CONDITIONAL_TYPES: ReadonlySet<string> = new Set(
 
 /**
  * Fields that the profiles in force for an envelope make required (spec 4.2): those of its session,
- * none for a session nobody opened, the deployment's own without session. Refuses `invalid_envelope`
- * with `details.missing`.
+ * the deployment's own without session or for one that nobody opened. Refuses `invalid_envelope` with
+ * `details.missing`.
  */
 export function judgeConditions(
   book: SessionBook,
@@ -78,7 +78,10 @@ export function judgeConditions(
   return reject("invalid_envelope", "the profiles in force require more fields", { missing });
 }
 
-/** The profiles under which an envelope is judged (spec 4.2). */
+/**
+ * The profiles under which an envelope is judged (spec 4.2): what its session negotiated. A session
+ * that nobody opened has negotiated nothing; to name one is as good as to name none.
+ */
 export function profilesInForce(
   book: SessionBook,
   tenant: string,
@@ -86,5 +89,6 @@ export function profilesInForce(
   settings: SessionSettings,
 ): readonly string[] {
   const id = sessionIdOf(envelope);
-  return id === undefined ? settings.defaultProfiles : profilesOf(book, tenant, id);
+  const session = id === undefined ? undefined : findSession(book, tenant, id);
+  return session?.profiles ?? settings.defaultProfiles;
 }

@@ -3,12 +3,11 @@ import {
   type DecideContext,
   type Decision,
   type Envelope,
-  findSession,
   isHarness,
-  isTerminalSession,
   type Judged,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
+import { isElsewhere } from "../instances.ts";
 import { hasTwoParents, taskIdOf } from "../rules/identity.ts";
 import { alreadyEnded } from "../rules/refusals.ts";
 import type { TaskSettings } from "../settings.ts";
@@ -60,7 +59,7 @@ export function decideDelegation(
     shownTokenRefusal(state, settings, input, delegation, ctx.now) ??
     (type === "delegation.escalated"
       ? escalationRefusal(delegation, envelope)
-      : answerRefusal(state, delegation, envelope));
+      : answerRefusal(delegation, envelope));
   return refused ? { reject: refused } : { accept: envelope };
 }
 
@@ -69,20 +68,10 @@ function isFrom(delegation: Delegation, type: string): boolean {
 }
 
 /** Only the delegate accepts or rejects, and only what was offered to it; an open offer is anybody's to accept. */
-function answerRefusal(
-  { families }: TaskState,
-  delegation: Delegation,
-  envelope: Envelope,
-): ErrorPayload | undefined {
+function answerRefusal(delegation: Delegation, envelope: Envelope): ErrorPayload | undefined {
   const { source, type, session_id } = envelope;
-  const { state, acceptedIn, tenant } = delegation;
   // A fellow of the same name took it, and only that one gives it back.
-  const isFellows =
-    state === "accepted" &&
-    acceptedIn !== undefined &&
-    session_id !== undefined &&
-    acceptedIn !== session_id &&
-    !hasEnded(families, tenant, acceptedIn);
+  const isFellows = delegation.state === "accepted" && isElsewhere(delegation.instance, session_id);
   const isOpen = delegation.delegatedTo === undefined && type === "delegation.accepted";
   const isDelegate = isOpen || source === delegation.delegatedTo;
   if (!isDelegate || isFellows || !isFrom(delegation, type))
@@ -92,21 +81,18 @@ function answerRefusal(
 
 /**
  * Either party takes the task to somebody else, in its own name or the other's (section 11, C27), or to
- * whoever accepts it first.
+ * whoever accepts it first. Whose the task is may do so too, and while an escalation waits: who
+ * does not answer holds nobody up.
  */
 function escalationRefusal(delegation: Delegation, envelope: Envelope): ErrorPayload | undefined {
   const { source, type, delegated_by: by = source } = envelope;
-  const { delegatedBy, delegatedTo } = delegation;
-  const parties = [delegatedBy, delegatedTo];
-  if (!parties.includes(source) || !isFrom(delegation, type)) {
+  const { state, delegatedBy, delegatedTo, owner } = delegation;
+  const parties = [delegatedBy, delegatedTo, owner];
+  const isInTurn = isFrom(delegation, type) || (state === "escalated" && source === owner);
+  if (!parties.includes(source) || !isInTurn) {
     return outOfTurn(delegation, type, source);
   }
   const to = delegateNamed(envelope);
   const isElsewhere = to === undefined || (to !== delegatedTo && to !== by);
   return parties.includes(by) && isElsewhere ? undefined : notTheParties(delegation);
-}
-
-function hasEnded({ sessions }: TaskState["families"], tenant: string, id: string): boolean {
-  const session = findSession(sessions, tenant, id);
-  return session !== undefined && isTerminalSession(session);
 }

@@ -15,11 +15,12 @@ function sorted<T>(map: ReadonlyMap<string, T>): [string, T][] {
 }
 
 function describe(delegation: Delegation): JsonValue {
-  const { task, timer, shelved, ...plain } = delegation;
+  const { task, timer, shelved, instance, ...plain } = delegation;
   return JSON.parse(
     JSON.stringify({
       ...plain,
       hasTask: task !== undefined,
+      instance: instance?.session ?? null,
       due: timer?.due ?? null,
       shelved: typeof shelved === "object" ? shelved.due : (shelved ?? null),
     }),

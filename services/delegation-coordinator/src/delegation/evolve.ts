@@ -5,6 +5,7 @@ import {
   isHarness,
   type TokenIssuedEntry,
 } from "@harmovela/envelope";
+import { giveTo, instanceOf, takeBack } from "../instances.ts";
 import { parentIdOf, taskIdOf, textOf } from "../rules/identity.ts";
 import { bounded } from "../rules/text.ts";
 import { REASON_LENGTH_MAX } from "../settings.ts";
@@ -75,7 +76,7 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
     state: "requested",
     delegatedBy: nameIn(tenant, envelope.source),
     delegatedTo: delegatedTo === undefined ? undefined : nameIn(tenant, delegatedTo),
-    acceptedIn: undefined,
+    instance: undefined,
     owner: nameIn(tenant, envelope.source),
     opening: { id: envelope.id, type: envelope.type, seq },
     openedAt: at,
@@ -90,6 +91,7 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
     reason: undefined,
     retryAfter: undefined,
     handoff: undefined,
+    cameBy: before && cameBy(before),
     former: before?.former ?? [],
     issued: [],
     issuedCount: before?.issuedCount ?? 0,
@@ -104,6 +106,13 @@ function open(state: TaskState, entry: EventEntry, id: string): string | undefin
   return undefined;
 }
 
+/** What brought the task to the one who offers it again. */
+function cameBy({ state, delegatedBy, delegatedTo, handoff, cameBy }: Delegation) {
+  const jti = state === "handed_off" ? handoff?.jti : undefined;
+  if (jti === undefined || delegatedTo === undefined) return cameBy;
+  return { delegatedBy, delegatedTo, jti };
+}
+
 function retryOf(
   envelope: Envelope,
   { taskId, seq, parentId }: { taskId: string; seq: number; parentId: string | undefined },
@@ -113,17 +122,13 @@ function retryOf(
   return { key: keyOf(parentIdOf(envelope) ?? parentId, envelope.source, key), taskId, seq };
 }
 
-function accept(
-  state: TaskState,
-  delegation: Delegation,
-  { source: by, session_id }: Envelope,
-): string | undefined {
+function accept(state: TaskState, delegation: Delegation, envelope: Envelope): string | undefined {
   const { task } = delegation;
   if (task === undefined || !isPending(delegation)) return `${delegation.state} to accepted`;
   disarm(state, delegation);
   delegation.state = "accepted";
-  delegation.acceptedIn = session_id;
-  delegation.delegatedTo ??= nameIn(task.tenant, by);
+  delegation.instance = instanceOf(state, task.tenant, envelope);
+  delegation.delegatedTo ??= nameIn(task.tenant, envelope.source);
   if (task.owner === undefined) {
     delegation.hasTaken = true;
     run(state, delegation, task);
@@ -136,6 +141,7 @@ function accept(
 function run(state: TaskState, delegation: Delegation, task: Task): void {
   const { deadline: due, opening } = delegation;
   task.owner = delegation.delegatedTo;
+  giveTo(state, task, delegation.instance);
   if (due === undefined || delegation.shelved !== undefined) return;
   delegation.shelved = task.deadline ?? "none";
   setDeadline(state, task, { due, order: opening.seq, causation: opening.id });
@@ -171,6 +177,7 @@ function rejectOffer(
 /** The delegate gives back what nobody ran before it, and its deadline goes with it. */
 function leave(state: TaskState, delegation: Delegation, task: Task): void {
   task.owner = undefined;
+  takeBack(state, task);
   delegation.hasTaken = false;
   const { shelved } = delegation;
   if (shelved === undefined) return;
@@ -195,6 +202,7 @@ function escalate(
   delegation.delegatedTo = to === undefined ? undefined : nameIn(task.tenant, to);
   delegation.opening = { id: envelope.id, type: envelope.type, seq };
   delegation.handoff = undefined;
+  delegation.cameBy = undefined;
   delegation.hasTaken = false;
   if (task.owner === undefined) task.target = delegation.delegatedTo;
   arm(state, delegation);
@@ -217,6 +225,7 @@ function handOff(
   const { id, type } = envelope;
   delegation.state = "handed_off";
   delegation.handoff = { id, type, seq, jti: proof?.jti };
+  delegation.cameBy = undefined;
   delegation.owner = delegatedTo;
   run(state, delegation, task);
   return undefined;

@@ -10,16 +10,17 @@ import {
   type Instant,
   type Judged,
   profilesInForce,
+  type TokenFacts,
 } from "@harmovela/envelope";
 import type { ErrorPayload } from "@harmovela/failure";
 import type { TaskSettings } from "../settings.ts";
-import type { TaskState } from "../state.ts";
+import { findTask, type TaskState } from "../state.ts";
 import type { TokenClaims } from "../tokens/claims.ts";
 import { judgeHandoffToken, judgeShownToken, type Proof } from "../tokens/judge.ts";
 import { createTokenMemory } from "../tokens/memory.ts";
 import { bindingInForce, bindingOf, namesParties } from "./parties.ts";
 import { notTheParties, outOfTurn, standingRefusal, stranger } from "./refusals.ts";
-import { type Delegation, isParty } from "./state.ts";
+import { type CameBy, type Delegation, isParty } from "./state.ts";
 
 /** Under these a token must prove something (spec 7, section 11 C15). */
 const DEMANDING = ["harmovela.coordination.v1", "harmovela.security.v1"];
@@ -106,7 +107,8 @@ export function proofOf(envelope: Envelope): Proof | undefined {
 
 /**
  * A token that comes with a query or with another event of the delegation: it must be the one by
- * which the task came to its sender, and not be superseded (section 11, C14).
+ * which the task came to its sender, and not be superseded (section 11, C14). An offer of the owner's
+ * that was refused leaves the owner its own.
  */
 export function shownTokenRefusal(
   state: TaskState,
@@ -119,14 +121,27 @@ export function shownTokenRefusal(
   if (envelope.handoff_token === undefined) return undefined;
   const presented = { facts: token, source, isDemanded: isProofDemanded(state, settings, input) };
   const memory = state.tenants.get(tenant)?.delegations.tokens ?? createTokenMemory(tenant);
+  const came = delegation && cameByShown(delegation, token);
+  const task = delegation && findTask(state, tenant, delegation.taskId);
   const verdict = judgeShownToken(memory, {
     ...presented,
     now,
-    binding: delegation && bindingInForce(delegation),
-    isFormer: (claims) => delegation !== undefined && isOfFormerParties(delegation, claims),
-    isCurrent: (claims) => delegation !== undefined && isCurrent(delegation, claims),
+    binding: delegation && { ...bindingInForce(delegation), ...came },
+    isFormer: (claims) =>
+      delegation !== undefined && !came && isOfFormerParties(delegation, claims),
+    isCurrent: (claims) =>
+      came ? task !== undefined && !task.ended : !!delegation && isCurrent(delegation, claims),
   });
   return "refused" in verdict ? verdict.refused : undefined;
+}
+
+/** The handoff behind a refused offer, when the token is the one that it used. */
+function cameByShown(
+  { state, cameBy }: Delegation,
+  token: TokenFacts | undefined,
+): CameBy | undefined {
+  const jti = token?.kind === "verified" ? token.claims.jti : undefined;
+  return state === "rejected" && cameBy?.jti === jti ? cameBy : undefined;
 }
 
 function isCurrent({ task, state, handoff }: Delegation, claims: TokenClaims): boolean {

@@ -60,6 +60,7 @@ export function owner(state: TaskState, tenant: string, taskId: string): JsonObj
     task_id: taskId,
     owner: ownerOf(task),
     worker: task.owner ?? null,
+    ...(task.instance && !task.instance.isOver ? { session_id: task.instance.session } : {}),
     route: isLive ? routeOf(found) : (task.owner ?? task.target ?? task.submitter),
     is_offered: isLive && isPending(found),
     ended: task.ended !== undefined,

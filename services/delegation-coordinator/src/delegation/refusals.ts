@@ -31,7 +31,7 @@ export function nothingRequested(taskId: string): ErrorPayload {
 
 /** Who the parties are, how it stands and which event decided that. */
 export function about(delegation: Delegation): JsonObject {
-  const { taskId, state, delegatedBy, delegatedTo, owner, opening, handoff } = delegation;
+  const { taskId, state, delegatedBy, delegatedTo, owner, instance, opening, handoff } = delegation;
   const { id, type, seq } = (state === "handed_off" ? handoff : undefined) ?? opening;
   return {
     task_id: taskId,
@@ -39,6 +39,7 @@ export function about(delegation: Delegation): JsonObject {
     delegated_by: delegatedBy,
     delegated_to: delegatedTo ?? null,
     owner: delegation.task?.ended ? null : owner,
+    ...(instance && !instance.isOver ? { session_id: instance.session } : {}),
     winner: { event_id: id, type, seq },
   };
 }

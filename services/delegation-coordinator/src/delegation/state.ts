@@ -5,7 +5,7 @@
  * D2 A rejection is remembered for a while, so that a party out of turn is told from a stranger.
  */
 import type { Instant } from "@harmovela/envelope";
-import type { DeadlineTimer, PlanState, Task, TaskState } from "../state.ts";
+import type { DeadlineTimer, InstanceState, PlanState, Task, TaskState } from "../state.ts";
 import { createTokenMemory, type TokenMemory } from "../tokens/memory.ts";
 
 export type DelegationStateName =
@@ -33,8 +33,8 @@ export interface Delegation {
   delegatedBy: string;
   /** Also where status queries go (spec 5.6). None while it is open to whoever accepts first. */
   delegatedTo: string | undefined;
-  /** The session in which it was accepted: of several processes of one name, which has the work. */
-  acceptedIn: string | undefined;
+  /** Of several processes of one name, which has accepted. */
+  instance: InstanceState | undefined;
   /** Whose the task is (D1). */
   owner: string;
   /** The request or escalation in force. */
@@ -58,6 +58,8 @@ export interface Delegation {
   retryAfter: Instant | undefined;
   /** The handoff in force, and the token it used. */
   handoff: (Decisive & { jti: string | undefined }) | undefined;
+  /** The handoff by which the task came to its owner, where the owner has offered it again since. */
+  cameBy: CameBy | undefined;
   /** Parties that were replaced, the last ones. */
   former: { delegatedBy: string; delegatedTo: string | undefined }[];
   /** Tokens issued for the parties in force. */
@@ -66,6 +68,13 @@ export interface Delegation {
   issuedCount: number;
   lastSeq: number;
   lastAt: Instant;
+}
+
+/** A handoff that stands behind an offer. */
+export interface CameBy {
+  readonly delegatedBy: string;
+  readonly delegatedTo: string;
+  readonly jti: string;
 }
 
 /** Fires when nobody has accepted in time. */

@@ -2,6 +2,7 @@
 import { describeSession, findSession } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import type { FamilyState } from "./state.ts";
+import { subscriptionsOf } from "./subscriptions.ts";
 
 /** Subscriptions that one answer lists. */
 const LISTED_MAX = 100;
@@ -10,8 +11,7 @@ const LISTED_MAX = 100;
 export function session(state: FamilyState, tenant: string, id: string): JsonObject | undefined {
   const found = findSession(state.sessions, tenant, id);
   if (found === undefined) return undefined;
-  const group = state.tenants.get(tenant)?.subscribers.get(`session ${id}`);
-  const subscriptions = [...(group ?? [])];
+  const subscriptions = subscriptionsOf(state, found);
   return {
     ...describeSession(found),
     subscriptions: subscriptions.slice(0, LISTED_MAX).map((subscription) => ({

@@ -6,7 +6,7 @@ export interface FamilySettings {
   authenticated: boolean;
   /** Refuse events of sessions that nobody opened (spec 5.1). */
   strictSessions: boolean;
-  /** Profiles in force for events that name no session. */
+  /** Profiles in force for events that name no session, or one that nobody opened. */
   defaultProfiles: string[];
   /** Profiles offered to sessions, where what they stand on is offered too (spec 4.3). */
   profiles: string[];
@@ -14,7 +14,7 @@ export interface FamilySettings {
   heartbeatMinMs: number;
   /** For commands and queries that name no window (spec 5.9). */
   negotiationWindowMs: number;
-  /** Live subscriptions of one session, or of one agent outside sessions. */
+  /** Live subscriptions of one agent in one session, or outside sessions. */
   subscriptionsMax: number;
   /** How long what is over, or what nobody uses, is remembered. */
   retentionMs: number;

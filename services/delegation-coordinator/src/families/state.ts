@@ -92,8 +92,8 @@ export interface TenantFamilies {
   /** Everybody whose word was accepted, and when last. */
   readonly sources: Map<string, Memory>;
   readonly subscriptions: Map<string, Subscription>;
-  /** Live subscriptions by session, or by agent outside sessions. */
-  readonly subscribers: Map<string, Set<Subscription>>;
+  /** Live subscriptions by session, or by agent outside sessions, and by consumer. */
+  readonly subscribers: Map<string, Map<string, Set<Subscription>>>;
   readonly commands: Map<string, Exchange>;
   readonly queries: Map<string, Exchange>;
   /** Requests to agents that nobody has seen, by agent. */

@@ -3,9 +3,12 @@ import {
   type DecideContext,
   type Decision,
   deriveId,
+  type Envelope,
   type EventEntry,
+  findSession,
   type Instant,
   isHarness,
+  isService,
   type Judged,
   type Session,
 } from "@harmovela/envelope";
@@ -54,8 +57,16 @@ export function decideSubscription(
         as: REJECTED,
       };
     }
+    const foreign = foreignSession(state, tenant, envelope);
+    if (foreign) {
+      const details = { session_id: foreign.id };
+      return {
+        reject: reject("unauthorized", "this session belongs to another agent", details),
+        as: REJECTED,
+      };
+    }
     const key = subscriberKey(envelope.session_id, source);
-    const count = state.tenants.get(tenant)?.subscribers.get(key)?.size ?? 0;
+    const count = state.tenants.get(tenant)?.subscribers.get(key)?.get(source)?.size ?? 0;
     if (count >= settings.subscriptionsMax) {
       const details = { subscriptions_max: settings.subscriptionsMax };
       return {
@@ -74,6 +85,16 @@ export function decideSubscription(
     }
   }
   return { accept: envelope };
+}
+
+/** The session that a request names, when it is another agent's; what nobody has opened is nobody's. */
+function foreignSession(
+  { sessions }: FamilyState,
+  tenant: string,
+  { session_id: id, source }: Envelope,
+): Session | undefined {
+  const session = id === undefined ? undefined : findSession(sessions, tenant, id);
+  return session && session.initiator !== source && !isService(source) ? session : undefined;
 }
 
 function find(state: FamilyState, tenant: string, id: string | undefined) {
@@ -118,8 +139,9 @@ function add(state: FamilyState, service: string, tenant: TenantFamilies, entry:
   };
   tenant.subscriptions.set(subscription.id, subscription);
   const key = subscriberKey(subscription.session, subscription.consumer);
-  const group = tenant.subscribers.get(key) ?? new Set();
-  tenant.subscribers.set(key, group.add(subscription));
+  const group = tenant.subscribers.get(key) ?? new Map<string, Set<Subscription>>();
+  const own = group.get(subscription.consumer) ?? new Set();
+  tenant.subscribers.set(key, group.set(subscription.consumer, own.add(subscription)));
   const event = derive(service, entry, {
     index: "subscription.created",
     type: "subscription.created",
@@ -137,7 +159,9 @@ function remove(tenant: TenantFamilies, subscription: Subscription): void {
   tenant.subscriptions.delete(subscription.id);
   const key = subscriberKey(subscription.session, subscription.consumer);
   const group = tenant.subscribers.get(key);
-  group?.delete(subscription);
+  const own = group?.get(subscription.consumer);
+  own?.delete(subscription);
+  if (own?.size === 0) group?.delete(subscription.consumer);
   if (group?.size === 0) tenant.subscribers.delete(key);
 }
 
@@ -149,6 +173,15 @@ export function dropSubscription(state: FamilyState, { tenant: name, event }: Du
   if (tenant && known) remove(tenant, known);
 }
 
+/** Live subscriptions of a session. */
+export function subscriptionsOf(
+  state: FamilyState,
+  { tenant, id }: Pick<Session, "tenant" | "id">,
+): Subscription[] {
+  const group = state.tenants.get(tenant)?.subscribers.get(`session ${id}`);
+  return [...(group?.values() ?? [])].flatMap((own) => [...own]);
+}
+
 /** The end of a session owes the end of each of its subscriptions (spec 5.1). */
 export function cancelSubscriptionsOf(
   state: FamilyState,
@@ -156,8 +189,7 @@ export function cancelSubscriptionsOf(
   session: Session,
   entry: EventEntry,
 ): void {
-  const group = state.tenants.get(session.tenant)?.subscribers.get(`session ${session.id}`);
-  for (const subscription of group ?? []) {
+  for (const subscription of subscriptionsOf(state, session)) {
     const { id, consumer } = subscription;
     const event = derive(settings.service, entry, {
       index: `subscription.cancelled:${id}`,

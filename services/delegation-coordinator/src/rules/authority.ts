@@ -1,6 +1,8 @@
 /** Who may say what about a live task (spec 5.4, work order "ownership"). */
+import type { Envelope } from "@harmovela/envelope";
 import type { ErrorPayload } from "@harmovela/failure";
 import { delegationOf, isPending } from "../delegation/state.ts";
+import { isElsewhere } from "../instances.ts";
 import type { Task } from "../state.ts";
 import { refusal } from "./refusals.ts";
 
@@ -52,6 +54,20 @@ export function authorityRefusal(
     default:
       return mayWork(task, source) ? undefined : stranger(task, type, source);
   }
+}
+
+/**
+ * Who takes a task in its own session has it for that session: another process of the same name does
+ * not work on it (spec 5.1, 5.4). Cancelling is the agent's, wherever it speaks.
+ */
+export function instanceRefusal(task: Task, envelope: Envelope): ErrorPayload | undefined {
+  const { type, source, session_id } = envelope;
+  const { instance } = task;
+  if (type === "task.cancelled" || type === "task.cancel.requested") return undefined;
+  if (!isElsewhere(instance, session_id)) return undefined;
+  const message = `${source} has task ${task.id} in another session`;
+  const details = { task_id: task.id, owner: source, session_id: instance.session };
+  return refusal("unauthorized", message, details);
 }
 
 function stranger(task: Task, type: string, source: string): ErrorPayload {
