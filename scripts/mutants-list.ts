@@ -74,22 +74,22 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a timer fires although a report in time is still unread",
     file: "packages/host/src/term.ts",
-    find: "      if (!this.#obligations.workOffTimers(message.time)) return;\n",
-    replace: "      if (!this.#obligations.workOffTimers(message.time + 3_600_000)) return;\n",
+    find: "      if (!this.#obligations.workOffTimers(arrived.at)) return;\n",
+    replace: "      if (!this.#obligations.workOffTimers(arrived.at + 3_600_000)) return;\n",
     tests: [HOST],
   },
   {
     name: "due timers wait behind messages that came after the due time",
     file: "packages/host/src/term.ts",
-    find: "      if (!this.#obligations.workOffTimers(message.time)) return;\n",
+    find: "      if (!this.#obligations.workOffTimers(arrived.at)) return;\n",
     replace: "",
     tests: [HOST],
   },
   {
     name: "the intake is not asked before an idle timer fires",
-    file: "packages/host/src/term.ts",
-    find: "const isDrained = state.lastSeq <= this.#judged || state.messages === 0;",
-    replace: "const isDrained = state.lastSeq >= 0;",
+    file: "packages/host/src/intake-queue.ts",
+    find: "      return lastSeq <= this.judged;\n",
+    replace: "      return true;\n",
     tests: [SIMULATION],
   },
   {
