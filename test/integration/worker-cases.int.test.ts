@@ -151,10 +151,16 @@ describe("agents at work", () => {
   test("O3 five jobs that hang: each ends at its deadline with its cause, and the worker works on", async () => {
     await using crew = await agent("agent:hangs");
     const reports: HarmovelaError[] = [];
+    let onAllReported = (): void => {};
+    const allReported = new Promise<void>((resolve) => {
+      onAllReported = resolve;
+    });
     const options = {
       concurrency: 5,
       patienceMs: 60_000,
-      onError: (error: HarmovelaError) => reports.push(error),
+      onError: (error: HarmovelaError) => {
+        if (reports.push(error) === 5) onAllReported();
+      },
     };
     await crew.worker(options, async (job) => {
       if (job.description === "hangs") await new Promise(() => {});
@@ -176,6 +182,7 @@ describe("agents at work", () => {
       ]);
     }
     assert.equal(await within(next.result()), "done");
+    await within(allReported);
     assert.deepEqual(
       reports.map(({ details }) => details?.task_id).toSorted(),
       hanging.map(({ taskId }) => taskId).toSorted(),
