@@ -24,6 +24,8 @@ import { MUTANTS, type Mutant } from "./mutants-list.ts";
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** A fault may also make a test hang; then it is noticed as well. */
 const TEST_MS_MAX = 180_000;
+/** Then the runner ends it and its process; the limit above leaves both behind. */
+const ONE_TEST_MS_MAX = 120_000;
 
 /** A copy of the sources whose workspace packages resolve to the copy and all others to the original. */
 function copyTree(): string {
@@ -52,7 +54,14 @@ function copyTree(): string {
 function runTests(copy: string, tests: readonly string[]): { passed: boolean; output: string } {
   const { status, stdout } = spawnSync(
     process.execPath,
-    ["--conditions=development", "--import", "tsx", "--test", ...tests],
+    [
+      "--conditions=development",
+      "--import",
+      "tsx",
+      "--test",
+      `--test-timeout=${ONE_TEST_MS_MAX}`,
+      ...tests,
+    ],
     { cwd: copy, encoding: "utf8", timeout: TEST_MS_MAX, killSignal: "SIGKILL" },
   );
   return { passed: status === 0, output: stdout ?? "" };
