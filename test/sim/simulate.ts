@@ -239,6 +239,7 @@ class World {
     const isFolded = this.#replicas.every(({ host }) => host?.status().position === lastSeq);
     const leader = this.#replicas.find((replica) => replica.isLeader)?.host?.status();
     if (!isFolded || leader?.isSettled !== true || leader.acked !== lastSeq) return false;
+    if (leader.intake !== this.#server.stream(INTAKE)?.lastSeq) return false;
     return this.#oracle.owed(fold.at) === undefined;
   }
 

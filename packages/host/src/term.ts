@@ -8,13 +8,7 @@
  * T3 One turn: due timers, at most 64 steps of plans, at most 256 messages (section 2, fairness).
  * T4 A leader that was displaced notices within a third of the lease even when it has nothing to write.
  */
-import {
-  type AppendFailure,
-  intakeStream,
-  logStream,
-  type StoredMessage,
-  type Subscription,
-} from "@harmovela/bus";
+import { type AppendFailure, intakeStream, logStream, type Subscription } from "@harmovela/bus";
 import { HeartbeatMemory, type Instant, type LogEntry } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
@@ -317,7 +311,7 @@ export class Term<State> {
     if (this.#writer.room >= 4) this.#keeper.keep(intake.judged);
     await this.#takeSnapshot();
     if (this.#state !== "open") return;
-    await this.#noticeDisplacement();
+    await this.#noticeDisplacement(intake);
   }
 
   /** T2. */
@@ -362,7 +356,7 @@ export class Term<State> {
     let isDone = false;
     const isFine = this.#guardEvolve(message.seq, () => {
       arrived.at ??= this.#time.instantOf(message.time, this.#context.fold.at);
-      if (message.seq > intake.judged + 1) this.#recordGap(intake, message);
+      if (message.seq > intake.judged + 1) this.#recordGap(intake, message.seq - 1);
       if (!this.#obligations.workOffTimers(arrived.at)) return;
       if (this.#writer.room < 2) return;
       isDone = judge(this.#judging, arrived, arrived.at) === "done";
@@ -389,10 +383,10 @@ export class Term<State> {
     }
   }
 
-  #recordGap(intake: IntakeQueue, message: StoredMessage): void {
+  /** What the intake held up to here was removed before it was judged. */
+  #recordGap(intake: IntakeQueue, to: number): void {
     const { counters, alarms, fold } = this.#context;
     const from = intake.judged + 1;
-    const to = message.seq - 1;
     counters.add("intake_gaps");
     alarms.raise(`the intake lost the messages ${from} to ${to}`);
     this.#writer.control({
@@ -421,7 +415,7 @@ export class Term<State> {
   }
 
   /** T4: appends find out by themselves; a leader with nothing to write looks now and then. */
-  async #noticeDisplacement(): Promise<void> {
+  async #noticeDisplacement(intake: IntakeQueue): Promise<void> {
     const { options } = this.#context;
     const now = options.clock.monotonic();
     if (!this.#writer.isIdle) this.#lookedAt = now;
@@ -430,13 +424,16 @@ export class Term<State> {
     // Taken first: a token may be recorded while the questions are under way.
     const { acked } = this.#writer;
     const stored = await options.writer.streamState(logStream(options.domain));
-    const intake = await options.writer.streamState(intakeStream(options.domain));
+    const asked = await options.writer.streamState(intakeStream(options.domain));
     if (this.#state !== "open" || !this.#writer.isIdle) return;
     const { leadership } = this.#context.fold;
     assertSameStream("log", stored, leadership, acked);
-    assertSameStream("intake", intake, leadership, this.judged);
+    assertSameStream("intake", asked, leadership, this.judged);
     if ((stored?.lastSeq ?? 0) > this.#writer.acked) {
       this.#finish({ reason: "displaced", isFoldIntact: false });
+    } else if (asked !== undefined && intake.isDrained(asked) && asked.lastSeq > intake.judged) {
+      // No later message will show that these are missing.
+      this.#recordGap(intake, asked.lastSeq);
     }
   }
 

@@ -210,6 +210,26 @@ describe("failover", () => {
     assert.equal(counter.host.status().counters.intake_gaps, 1);
   });
 
+  test("so are those after which nothing more came", async () => {
+    await using server = await startNatsServer();
+    await using sender = await openSender(server.url);
+    {
+      await using counter = await openCounter(server.url);
+      await counter.host.untilLeading();
+      await sendUntilAcknowledged(sender, envelope("task.progress"));
+    }
+    for (let count = 0; count < 3; count += 1) await sender.post(envelope("task.progress"));
+    await sender.bus.nats.request("$JS.API.STREAM.PURGE.HV_IN_TASKS", "");
+    await using counter = await openCounter(server.url);
+    await counter.host.untilLeading();
+    const gap = await eventually(async () =>
+      (await readLog(sender.bus)).find(({ kind }) => kind === "intake_gap"),
+    );
+    assert.deepEqual(gap.kind === "intake_gap" ? gap.body : undefined, { from: 2, to: 4 });
+    await sendUntilAcknowledged(sender, envelope("task.progress"));
+    assert.equal(counter.host.status().counters.intake_gaps, 1);
+  });
+
   for (const name of ["HV_LOG_TASKS", "HV_IN_TASKS"]) {
     test(`a recreated ${name} stops the service, naming it`, async () => {
       await using server = await startNatsServer();
