@@ -4,6 +4,7 @@
  * seed is lived twice, and must give the same log byte for byte.
  *
  * Long run: HARMOVELA_SIM_SEEDS=5000 node --conditions=development --import tsx --test test/sim/tasks.sim.test.ts
+ * From another on: HARMOVELA_SIM_FROM=5001 HARMOVELA_SIM_SEEDS=5000 node …
  * One seed: HARMOVELA_SIM_SEED=17 node --conditions=development --import tsx --test test/sim/tasks.sim.test.ts
  */
 import assert from "node:assert/strict";
@@ -20,9 +21,10 @@ const COMMAND = "node --conditions=development --import tsx --test test/sim/task
 const ONCE_BROKEN = [595, 691, 715, 955, 1044];
 
 function seeds(): number[] {
-  const { HARMOVELA_SIM_SEED: one, HARMOVELA_SIM_SEEDS: many } = process.env;
+  const { HARMOVELA_SIM_SEED: one, HARMOVELA_SIM_SEEDS: many, HARMOVELA_SIM_FROM } = process.env;
   if (one !== undefined) return [Number(one)];
-  const counted = Array.from({ length: Number(many ?? SEEDS_DEFAULT) }, (_, index) => index + 1);
+  const from = Number(HARMOVELA_SIM_FROM ?? 1);
+  const counted = Array.from({ length: Number(many ?? SEEDS_DEFAULT) }, (_, index) => from + index);
   return [...new Set([...counted, ...ONCE_BROKEN])];
 }
 
