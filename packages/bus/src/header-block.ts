@@ -2,7 +2,6 @@
 import { HarmovelaError } from "@harmovela/failure";
 import type { Headers } from "./port.ts";
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 const NAME = /^[!-9;-~]+$/;
@@ -30,7 +29,7 @@ export const EMPTY_BLOCK = headerText("");
 
 /** The whole block as it travels. */
 export function headerBlock(lines: string): Uint8Array {
-  return encoder.encode(headerText(lines));
+  return Buffer.from(headerText(lines));
 }
 
 /** The value of a header in a block as text, trimmed; "" when absent. The name is case-sensitive. */

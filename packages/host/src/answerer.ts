@@ -64,7 +64,6 @@ export interface AnswererContext<State> {
 /** The read that writes: every replica hears it, and the leader answers. */
 const ISSUING_VERB = "token";
 
-const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
 export class Answerer<State> {
@@ -281,10 +280,10 @@ export class Answerer<State> {
       counters.add("replies_dropped");
       return;
     }
-    let data = encoder.encode(JSON.stringify(answer));
+    let data = Buffer.from(JSON.stringify(answer));
     if (data.length > ANSWER_BYTES_MAX) {
       const error = new HarmovelaError("invalid_query", "the answer is too large; ask for less");
-      data = encoder.encode(JSON.stringify({ error: error.toErrorPayload() }));
+      data = Buffer.from(JSON.stringify({ error: error.toErrorPayload() }));
     }
     options.answerer.publish(reply, {}, data);
   }

@@ -1,12 +1,18 @@
 /** What has arrived from the intake and is not judged yet, in its order (architecture, section 5). */
-import { type Bus, type Clock, intakeStream, type Reader, type StreamState } from "@harmovela/bus";
+import {
+  type Bus,
+  type Clock,
+  intakeStream,
+  type Reader,
+  type StoredMessage,
+  type StreamState,
+} from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
 import type { Arrived } from "./judge.ts";
 import { validate } from "./validate.ts";
 
-/** Envelopes may be large: so many at a time are validated, for so long, before the lease gets its turn. */
-const MESSAGES_PER_TAKE = 16;
-const TAKING_MS_MAX = 50;
+/** Envelopes may be laborious: they are validated for so long before everything else gets its turn. */
+const VALIDATING_MS_MAX = 50;
 /** What was removed from the intake and has not come after so long does not come. */
 const REMOVED_MS = 2_000;
 
@@ -23,6 +29,8 @@ export class IntakeQueue {
   readonly #clock: Clock;
   readonly #domain: Domain;
   readonly #reader: Reader;
+  /** Taken, and not validated yet. */
+  #taken: StoredMessage[] = [];
   #waiting: Arrived[] = [];
   /** Last position that was judged, logged or not. */
   judged: number;
@@ -43,7 +51,7 @@ export class IntakeQueue {
 
   /** Nothing has arrived that is not judged. */
   get isEmpty(): boolean {
-    return this.#waiting.length === 0 && this.#reader.buffered === 0;
+    return this.#waiting.length + this.#taken.length + this.#reader.buffered === 0;
   }
 
   /** It is not known yet whether something that was removed is still on its way. */
@@ -51,17 +59,20 @@ export class IntakeQueue {
     return this.#removed !== undefined;
   }
 
-  /** Takes what has arrived until `max` are waiting, or for a while. */
+  /** Validates what has arrived until `max` are waiting, or for a while. */
   take(max: number): void {
-    const until = this.#clock.monotonic() + TAKING_MS_MAX;
-    while (this.#waiting.length < max && this.#clock.monotonic() <= until) {
-      const room = Math.min(MESSAGES_PER_TAKE, max - this.#waiting.length);
-      const messages = this.#reader.take(room);
-      for (const message of messages) {
-        this.#waiting.push({ message, checked: validate(message, this.#domain) });
-      }
-      if (messages.length < room) return;
+    const until = this.#clock.monotonic() + VALIDATING_MS_MAX;
+    const room = max - this.#waiting.length;
+    if (room > this.#taken.length) {
+      this.#taken.push(...this.#reader.take(room - this.#taken.length));
     }
+    let done = 0;
+    for (const message of this.#taken) {
+      if (done >= room || this.#clock.monotonic() > until) break;
+      this.#waiting.push({ message, checked: validate(message, this.#domain) });
+      done += 1;
+    }
+    this.#taken.splice(0, done);
   }
 
   /** The first ones are judged. */

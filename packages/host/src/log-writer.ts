@@ -104,8 +104,6 @@ export interface LogWriterOptions<State> {
   onFailure(failure: AppendFailure): void;
 }
 
-const encoder = new TextEncoder();
-
 export class LogWriter<State> {
   readonly #options: LogWriterOptions<State>;
   #appender: Appender;
@@ -174,7 +172,7 @@ export class LogWriter<State> {
     const sequence = fold.nextSequence(tenant);
     const data =
       draft.bytes === undefined
-        ? encoder.encode(
+        ? Buffer.from(
             JSON.stringify({ ...envelope, delivery: { ...envelope.delivery, cursor, sequence } }),
           )
         : stampDelivery(draft.bytes, envelope, cursor, sequence);

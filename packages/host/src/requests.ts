@@ -17,8 +17,6 @@ const UNDER_WAY_MAX = 1_000;
 const RETRY_MS_MIN = 1_000;
 const RETRY_MS_MAX = 300_000;
 
-const encoder = new TextEncoder();
-
 export interface RequestsContext {
   bus: Bus;
   clock: Clock;
@@ -66,7 +64,7 @@ export class Requests implements UnderWay {
       source: request.source,
       type: request.type,
     });
-    bus.store(subject, {}, encoder.encode(JSON.stringify(request))).then(
+    bus.store(subject, {}, Buffer.from(JSON.stringify(request))).then(
       ({ seq }) => {
         this.#failures.delete(request.id);
         if (!this.#isClosed) this.#sent.set(request.id, { to, intake: seq });

@@ -4,8 +4,6 @@ import type { Envelope } from "@harmovela/envelope";
 import type { Counters } from "./counters.ts";
 import type { Releases } from "./releases.ts";
 
-const encoder = new TextEncoder();
-
 /** W3C trace context, version-independent form; anything else is not carried on. */
 const TRACEPARENT = /^[\da-f]{2}-[\da-f]{32}-[\da-f]{16}-[\da-f]{2}$/;
 
@@ -45,7 +43,7 @@ export function sendVerdict(
     sender.answerer.publish(
       reply,
       traceparent === "" ? {} : { [HEADER.traceparent]: traceparent },
-      encoder.encode(JSON.stringify(verdict())),
+      Buffer.from(JSON.stringify(verdict())),
     );
   });
 }
