@@ -1,13 +1,10 @@
 /** Delegated children: requested, accepted, handed off with a token, started, completed, each awaited. */
 import { connectBus, rpcSubject } from "@harmovela/bus";
-import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { generateTokenKeys, openService, openTokenKeys } from "@harmovela/host";
 import { startNatsServer } from "@harmovela/testkit";
-import pino from "pino";
+import { startCoordinatorProcess } from "./coordinator-process.ts";
 import { TENANT, taskEvent } from "./load.ts";
 import { timedSender } from "./sender.ts";
 
-const LANES = 64;
 const PLANNER = "agent:planner";
 const WORKER = "agent:worker";
 
@@ -16,13 +13,7 @@ export async function delegations(
   children: number,
 ): Promise<void> {
   await using server = await startNatsServer();
-  const service = await openService(createCoordinator(), {
-    servers: server.url,
-    version: "0.1.0",
-    logger: pino({ level: "silent" }),
-    tokens: await openTokenKeys(await generateTokenKeys()),
-  });
-  await service.host.untilLeading();
+  await using _service = await startCoordinatorProcess(server.url);
   const bus = await connectBus({ servers: server.url, name: "bench" });
   const sender = timedSender(bus);
   await sender.send(taskEvent("task.submitted", "root", PLANNER));
@@ -46,22 +37,18 @@ export async function delegations(
     await event("task.started", WORKER);
     await event("task.completed", WORKER);
   };
-  let next = 0;
-  const started = performance.now();
-  await Promise.all(
-    Array.from({ length: LANES }, async () => {
-      while (next < children) {
-        next += 1;
-        await child(`child_${next}`);
-      }
-    }),
-  );
-  const seconds = (performance.now() - started) / 1_000;
+  const fanOut = async (name: string): Promise<number> => {
+    const started = performance.now();
+    await Promise.all(Array.from({ length: children }, (_, n) => child(`${name}_${n}`)));
+    return (performance.now() - started) / 1_000;
+  };
+  // The first one finds the code of a young process slow.
+  await fanOut("warm");
+  const seconds = [await fanOut("a"), await fanOut("b"), await fanOut("c")].toSorted()[1] ?? 0;
   note(
     "delegated_children_per_s",
     children / seconds,
-    `children/s, fan-out of ${children}, five verdicts and a token each`,
+    `children/s, fan-out of ${children}, five verdicts and a token each, awaited one by one`,
   );
-  await service.close();
   await bus.close();
 }

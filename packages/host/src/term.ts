@@ -85,7 +85,8 @@ export class Term<State> {
   /** Settled when the recovery under way is over. */
   #recovered: Promise<void> = Promise.resolve();
   #isTurning = false;
-  #isFrozen = false;
+  /** Settled when the fold may change again. */
+  #frozen: Promise<void> = Promise.resolve();
   #isScheduled = false;
   #cancelWait: () => void = () => {};
   #onFirstAck: (() => void) | undefined;
@@ -454,7 +455,8 @@ export class Term<State> {
     if (issueToken === undefined || tokens === undefined) {
       throw new HarmovelaError("invalid_query", "no tokens are issued here");
     }
-    if (this.#state !== "open" || this.#isFrozen || this.#writer.room < 4) {
+    await this.#frozen;
+    if (this.#state !== "open" || this.#writer.room < 4) {
       throw new HarmovelaError("internal_error", "no tokens now", { category: "dependency" });
     }
     const { tenant, source: asker, params } = request;
@@ -558,12 +560,10 @@ export class Term<State> {
 
   /** Nothing is folded while it is written down: not by a turn, which waits, nor by whoever asks for a token. */
   async #takeSnapshot(): Promise<void> {
-    this.#isFrozen = true;
-    try {
-      await this.#snapshots?.keep();
-    } finally {
-      this.#isFrozen = false;
-    }
+    if (this.#snapshots === undefined) return;
+    const keeping = this.#snapshots.keep();
+    this.#frozen = keeping;
+    await keeping;
   }
 
   async #lastSnapshot(withinMs: number): Promise<void> {
