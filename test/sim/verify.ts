@@ -50,6 +50,14 @@ export function assertAnswer(
   assert.ok(at >= positionOf(cursor), `an answer rests on ${position}, before ${cursor}`);
 }
 
+/** Nobody gets a token that the log does not know of (spec 7). Undefined: it was refused. */
+export function assertIssued(oracle: Oracle, tenant: string, text: string): string | undefined {
+  const { result } = JSON.parse(text) as { result?: { token: string; jti: string } };
+  if (result === undefined) return undefined;
+  assert.ok(oracle.isIssued(tenant, result.jti), `${result.jti} was given before it was stored`);
+  return result.token;
+}
+
 export interface Rest {
   oracle: Oracle;
   crowd: Crowd;
@@ -61,6 +69,8 @@ export function assertAtRest({ oracle, crowd, replicas, isStillAsked }: Rest): v
   assert.deepEqual(oracle.checker.end(), [], "the log at rest");
   assertShown(oracle, crowd);
   const settledByOthers = assertOnce(oracle, crowd);
+  oracle.intake.heartbeats((...sign) => oracle.sessions.hear(...sign));
+  oracle.sessions.assertHeard();
   oracle.intake.assertComplete(isStillAsked, (text) => settledByOthers.has(text));
   const full = describeState(oracle.fold.state);
   for (const { instance, state, host } of replicas) {
