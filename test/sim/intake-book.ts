@@ -33,9 +33,9 @@ export class IntakeBook {
   readonly #firstJudged = new Map<string, number>();
   /** The latest due time that something was worked off at. */
   #fired: Instant = 0;
-  /** When the leader issued its last token. */
+  /** When the leader issued its last token: at once, though messages stored before may wait. */
   #issued: Instant = 0;
-  /** By how much it takes messages to be later than they are, since a token has overtaken some. */
+  /** By how much it takes messages to be later than they are since then. */
   #overtakenMs = 0;
 
   get lastSeq(): number {

@@ -68,6 +68,7 @@ export interface Rest {
 export function assertAtRest({ oracle, crowd, replicas, isStillAsked }: Rest): void {
   assert.deepEqual(oracle.checker.end(), [], "the log at rest");
   assertShown(oracle, crowd);
+  assertNoOrphan(oracle);
   const settledByOthers = assertOnce(oracle, crowd);
   oracle.intake.heartbeats((...sign) => oracle.sessions.hear(...sign));
   oracle.sessions.assertHeard();
@@ -78,6 +79,16 @@ export function assertAtRest({ oracle, crowd, replicas, isStillAsked }: Rest): v
     assert.deepEqual(describeState(state), full, `${instance} has another state than a full fold`);
     const broken = host?.status().alarms.filter(({ alarm }) => / failed: /.test(alarm));
     assert.deepEqual(broken, [], `${instance} met a broken rule`);
+  }
+}
+
+/** No task outlives the session that had it and was lost (spec 5.1). */
+function assertNoOrphan({ fold }: Oracle): void {
+  for (const { name, tasks } of fold.state.tenants.values()) {
+    for (const { id, ended, instance } of tasks.values()) {
+      const isOrphan = ended === undefined && instance?.lost !== undefined;
+      assert.ok(!isOrphan, `${name} ${id} lives on, though ${instance?.session} was lost`);
+    }
   }
 }
 
