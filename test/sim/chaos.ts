@@ -24,6 +24,12 @@ export interface Tally {
   snapshotStarts: number;
   /** Ids of tasks that came back after they had been forgotten. */
   reused: number;
+  delegationsHandedOff: number;
+  sessionsLost: number;
+  /** Tasks that failed with the session that had them. */
+  tasksOrphaned: number;
+  /** Commands and queries whose window ended without a word of their target. */
+  windowsEnded: number;
 }
 
 export function emptyTally(): Tally {
@@ -45,6 +51,10 @@ export function emptyTally(): Tally {
     foreignEntries: 0,
     snapshotStarts: 0,
     reused: 0,
+    delegationsHandedOff: 0,
+    sessionsLost: 0,
+    tasksOrphaned: 0,
+    windowsEnded: 0,
   };
 }
 

@@ -4,8 +4,8 @@
  */
 import { type Bus, type Clock, HEADER, intakeSubject, parseEvSubject } from "@harmovela/bus";
 import type { Envelope } from "@harmovela/envelope";
+import type { Draft } from "./drafts.ts";
 import type { Shown } from "./oracle.ts";
-import type { Draft } from "./traffic.ts";
 import type { View } from "./view.ts";
 
 const AGAIN_MS = 5_000;

@@ -9,9 +9,10 @@ import {
   type TaskSettings,
   type TaskState,
 } from "@harmovela/delegation-coordinator";
-import type { Decider, Envelope, Instant, LogEntry, Owed } from "@harmovela/envelope";
+import type { Decider, Envelope, EventEntry, Instant, LogEntry, Owed } from "@harmovela/envelope";
 import { Fold } from "@harmovela/host";
 import { IntakeBook } from "./intake-book.ts";
+import { SessionBook } from "./session-book.ts";
 
 export const STREAM = logStream("tasks");
 export const INTAKE = intakeStream("tasks");
@@ -30,6 +31,7 @@ export class Oracle {
   readonly checker: Checker = createChecker({ domain: "tasks", stream: STREAM, settled: true });
   readonly fold: Fold<TaskState>;
   readonly intake = new IntakeBook();
+  readonly sessions = new SessionBook();
   /** What a plain observer must have seen under `ev`, in order. */
   readonly shown: Shown[] = [];
   /** The whole log, one line for each stored message. */
@@ -38,12 +40,18 @@ export class Oracle {
   readonly messages: StoredMessage[] = [];
   readonly #events = new Map<string, Envelope[]>();
   readonly #entries = new Map<number, LogEntry>();
+  readonly #issued = new Set<string>();
   readonly #submitted = new Set<string>();
   readonly decider: Decider<TaskState>;
   /** Who wrote the newest `epoch`. */
   leader = "";
   /** Ids of tasks that came back after they had been forgotten. */
   reused = 0;
+  delegationsHandedOff = 0;
+  /** Tasks that failed because the session was lost that had them. */
+  tasksOrphaned = 0;
+  /** Requests whose window ended without a word of their target. */
+  windowsEnded = 0;
 
   constructor(settings: TaskSettings) {
     this.decider = createTaskDecider(settings);
@@ -84,8 +92,12 @@ export class Oracle {
 
   #remember(entry: LogEntry): void {
     this.#entries.set(entry.seq, entry);
+    if (entry.kind === "token_issued") this.#issued.add(keyOf(entry.tenant, entry.body.jti));
     if (entry.kind === "epoch") this.leader = String(entry.body.instance);
+    const isCaused = entry.kind === "event" || entry.kind === "begun";
+    this.sessions.push(entry, isCaused ? this.intake.signOf(entry) : undefined);
     if (entry.kind !== "event") return;
+    this.#count(entry);
     const { type, task_id: task } = entry.envelope;
     if (type === "task.submitted" && task !== undefined) {
       const name = keyOf(entry.tenant, task);
@@ -96,6 +108,14 @@ export class Oracle {
     const known = this.#events.get(key);
     if (known === undefined) this.#events.set(key, [entry.envelope]);
     else known.push(entry.envelope);
+  }
+
+  #count({ envelope: { type, payload }, cause }: EventEntry): void {
+    if (type === "delegation.handoff.completed") this.delegationsHandedOff += 1;
+    if (!("owed" in cause)) return;
+    const { error, reason } = payload as { error?: { code?: string }; reason?: string };
+    if (type === "task.failed" && error?.code === "session_timeout") this.tasksOrphaned += 1;
+    if (reason === "negotiation_timeout") this.windowsEnded += 1;
   }
 
   get lastSeq(): number {
@@ -109,6 +129,11 @@ export class Oracle {
   /** How often the log holds an event with this id. */
   events(tenant: string, id: string): Envelope[] {
     return this.#events.get(keyOf(tenant, id)) ?? [];
+  }
+
+  /** Whether the log holds that a token was given out. */
+  isIssued(tenant: string, jti: string): boolean {
+    return this.#issued.has(keyOf(tenant, jti));
   }
 
   /** Whether a subtree is being ended. */

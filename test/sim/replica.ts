@@ -11,6 +11,7 @@ import { type Host, instantPacking, openHost } from "@harmovela/host";
 import type { FakeClock, ProcessClock, SimRandom } from "@harmovela/testkit";
 import pino from "pino";
 import { LateReader } from "./late-reader.ts";
+import { SIM_TOKEN_KEYS } from "./token-keys.ts";
 
 const LEASE_TTL_MS = 1_500;
 const RETENTION_MS = 30 * 86_400_000;
@@ -147,6 +148,7 @@ export class Replica {
       replicas: 1,
       retentionMs: RETENTION_MS,
       packing: instantPacking,
+      tokens: SIM_TOKEN_KEYS,
       snapshotEntries: random.pick([5, 40, 200]),
       leaseTtlMs: LEASE_TTL_MS,
       replyPrefix: () => "_INBOX.",

@@ -2,17 +2,19 @@
  * One simulated life of the coordinator: replicas, agents and an observer on one memory server, faults
  * for a while, then none; at rest everything that was promised must be true (architecture, section 8).
  */
-import { type Bus, MemoryServer, rpcSubject } from "@harmovela/bus";
+import { type Bus, MemoryServer } from "@harmovela/bus";
 import { DEFAULT_TASK_SETTINGS } from "@harmovela/delegation-coordinator";
 import type { Envelope } from "@harmovela/envelope";
 import { FakeClock, SimRandom } from "@harmovela/testkit";
 import { Chaos, emptyTally, type Tally } from "./chaos.ts";
 import { Crowd, type Sent } from "./crowd.ts";
+import { DealingTraffic } from "./dealing-traffic.ts";
 import { INTAKE, INTRUDER, Oracle, STREAM } from "./oracle.ts";
+import { Questions } from "./questions.ts";
 import { Replica } from "./replica.ts";
 import { assertSnapshots } from "./snapshots.ts";
 import { Traffic } from "./traffic.ts";
-import { assertAnswer, assertAtRest, assertVerdict } from "./verify.ts";
+import { assertAtRest, assertVerdict } from "./verify.ts";
 import { View } from "./view.ts";
 
 /** Broker time at the start. */
@@ -25,7 +27,6 @@ const FIRST_LEADER_MS_MAX = 30_000;
 const FORGETFUL_EVERY = 5;
 const FORGETFUL_MS = 150;
 const READ_CHANCE = 0.2;
-const READ_MS = 8_000;
 const LOOK_EVERY_MS = 250;
 /** More turns than any life takes: something spins. */
 const TURNS_MAX = 3_000_000;
@@ -53,10 +54,14 @@ class World {
   readonly #agents: Bus & { disconnected(how: "lost"): void; reconnected(): void };
   readonly #crowd: Crowd;
   readonly #traffic: Traffic;
+  readonly #dealing: DealingTraffic;
+  readonly #questions: Questions;
   readonly #chaos: Chaos;
   readonly #script: SimRandom;
   readonly #size: number;
   readonly #isForgetful: boolean;
+  /** Messages of tasks. */
+  #said = 0;
   #brokerStepMs = 0;
   #brokerStepMsMax = 0;
   #failure: unknown;
@@ -72,7 +77,7 @@ class World {
     this.#size = this.#script.pick([30, 60, 100, 160]);
     this.#server = new MemoryServer({
       clock: this.#clock,
-      now: () => T0 + this.#brokerStepMs + Math.floor(this.#clock.monotonic()),
+      now: () => this.#brokerNow(),
     });
     const replicas = this.#script.whole(2, 3);
     const ofReplicas = random(2);
@@ -106,7 +111,25 @@ class World {
       view: this.#view,
       onVerdict: (sent, verdict) => this.#onVerdict(sent, verdict),
     });
-    this.#traffic = new Traffic(random(3), this.#view, { reuses: this.#isForgetful });
+    this.#questions = new Questions(this.#agents, this.#oracle, {
+      readLog: () => this.#readLog(),
+      onBroken: (error) => {
+        this.#failure ??= error;
+      },
+    });
+    this.#dealing = new DealingTraffic({
+      random: random(5),
+      view: this.#view,
+      clock: this.#clock,
+      bus: this.#agents,
+      // What has ended may be forgotten within the life, and with it what its key stands for.
+      hasKeys: !this.#isForgetful,
+      now: () => this.#brokerNow(),
+      askToken: (offer, ttlMs, got) => this.#questions.askToken(offer, ttlMs, got),
+      send: (draft) => this.#crowd.send(draft),
+    });
+    const { speaksIn } = this.#dealing;
+    this.#traffic = new Traffic(random(3), this.#view, { reuses: this.#isForgetful, speaksIn });
     this.#chaos = new Chaos({
       random: random(4),
       clock: this.#clock,
@@ -130,8 +153,9 @@ class World {
     );
     this.#chaos.start();
     this.#speak();
-    await this.#until(REST_MS_MAX, () => this.#crowd.sent.length >= this.#size);
+    await this.#until(REST_MS_MAX, () => this.#said >= this.#size);
     this.#chaos.heal();
+    this.#dealing.fallSilent();
     // A displaced leader that has nothing to write must find out by itself.
     await this.#until(REST_MS_MAX, () => this.#isAtRest());
     assertAtRest({
@@ -142,14 +166,29 @@ class World {
     });
     await assertSnapshots(this.#oracle, this.#script);
     const { lines } = this.#oracle;
-    this.#tally.reused += this.#oracle.reused;
+    this.#count();
     const messages = this.#crowd.sent.length;
     return { lines, tally: this.#tally, messages, turns: this.#turns };
   }
 
+  #count(): void {
+    const { reused, delegationsHandedOff, tasksOrphaned, windowsEnded, sessions } = this.#oracle;
+    const counted = { reused, delegationsHandedOff, tasksOrphaned, windowsEnded };
+    Object.assign(this.#tally, counted, { sessionsLost: sessions.lost });
+  }
+
+  #brokerNow(): number {
+    return T0 + this.#brokerStepMs + Math.floor(this.#clock.monotonic());
+  }
+
   #speak(): void {
-    for (const draft of this.#traffic.next()) this.#crowd.send(draft);
-    if (this.#crowd.sent.length >= this.#size) return;
+    for (const draft of this.#traffic.next()) {
+      this.#said += 1;
+      this.#crowd.send(draft);
+    }
+    const dealing = this.#dealing.next(this.#traffic.tenants);
+    if (dealing !== undefined) this.#crowd.send(dealing);
+    if (this.#said >= this.#size) return;
     this.#clock.after(this.#script.whole(0, this.#script.pick([5, 50, 600])), () => this.#speak());
   }
 
@@ -206,35 +245,13 @@ class World {
     } catch (error) {
       this.#failure ??= error;
     }
-    if (this.#script.chance(READ_CHANCE)) this.#ask(sent, verdict);
-  }
-
-  /** Whoever was told that a task is accepted finds it, and nothing that is not stored. */
-  #ask({ draft: { tenant, envelope } }: Sent, verdict: Envelope): void {
-    const { cursor } = verdict.payload as { cursor?: string };
-    const { task_id: id, source, type } = envelope;
-    if (cursor === undefined || id === undefined || source === undefined) return;
     // What has ended may be forgotten before the question arrives.
-    if (type !== "task.submitted" || this.#isForgetful) return;
-    const subject = rpcSubject({ tenant, source, domain: "tasks", verb: "task" });
-    const question = new TextEncoder().encode(JSON.stringify({ task_id: id, cursor }));
-    this.#agents.request(subject, {}, question, READ_MS).then(
-      ({ data }) => {
-        try {
-          this.#readLog();
-          assertAnswer(this.#oracle, cursor, JSON.parse(new TextDecoder().decode(data)));
-        } catch (error) {
-          this.#failure ??= error;
-        }
-      },
-      () => {
-        // Nobody was there to answer, or nobody in time.
-      },
-    );
+    const isAsked = this.#script.chance(READ_CHANCE) && !this.#isForgetful;
+    if (isAsked) this.#questions.askTask(sent, verdict);
   }
 
   #isAtRest(): boolean {
-    if (this.#crowd.waiting.length > 0) return false;
+    if (this.#crowd.waiting.length > 0 || this.#oracle.sessions.hasWatched) return false;
     const { lastSeq, fold } = this.#oracle;
     const isFolded = this.#replicas.every(({ host }) => host?.status().position === lastSeq);
     const leader = this.#replicas.find((replica) => replica.isLeader)?.host?.status();

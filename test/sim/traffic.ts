@@ -3,24 +3,9 @@
 import type { Envelope } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import type { SimRandom } from "@harmovela/testkit";
+import { AGENTS, type Draft, ERROR, type SpeaksIn } from "./drafts.ts";
 import type { SeenTask, View } from "./view.ts";
 
-/** One message for the intake. `wants`: what its sender waits for before it gives up sending it again. */
-export interface Draft {
-  tenant: string;
-  envelope: Partial<Envelope>;
-  /** The bytes, where they are not the envelope's JSON. */
-  text?: string;
-  /** The sender in the subject, where it is not the envelope's. */
-  subjectSource?: string;
-  /** The whole subject, where it is not canonical. */
-  subject?: string;
-  /** Where the sender asks the verdict to go, where that is not its inbox. */
-  reply?: string;
-  wants: "verdict" | "storage";
-}
-
-const AGENTS = ["agent:a", "agent:b", "agent:c", "agent:d", "agent:e"] as const;
 const TENANTS = ["acme", "globex", "a b"] as const;
 const GRACES = [0, 1, 40, 400, 5_000, undefined];
 const TIMEOUTS = [0, 1, 30, 300, 2_000, 10_000];
@@ -32,7 +17,6 @@ const NEXT: Readonly<Record<string, readonly string[]>> = {
   output: ["progress", "output", "blocked"],
   blocked: ["started", "progress"],
 };
-const ERROR = { code: "task_error", message: "it broke", retryable: false };
 
 const WEIGHTS = {
   tree: 10,
@@ -59,11 +43,17 @@ export class Traffic {
   readonly #said: Draft[] = [];
   /** Ids of ended tasks are used again. */
   readonly #reuses: boolean;
+  readonly #speaksIn: SpeaksIn;
   #ids = 0;
 
-  constructor(random: SimRandom, view: View, { reuses }: { reuses: boolean }) {
+  constructor(
+    random: SimRandom,
+    view: View,
+    { reuses, speaksIn }: { reuses: boolean; speaksIn: SpeaksIn },
+  ) {
     this.#random = random;
     this.#reuses = reuses;
+    this.#speaksIn = speaksIn;
     this.#view = view;
     this.#tenants = TENANTS.slice(0, random.whole(1, TENANTS.length));
     this.#weights = { ...WEIGHTS };
@@ -71,6 +61,10 @@ export class Traffic {
     for (const name of Object.keys(WEIGHTS) as (keyof typeof WEIGHTS)[]) {
       if (name !== "work") this.#weights[name] *= random.pick([0.3, 1, 1, 3]);
     }
+  }
+
+  get tenants(): readonly string[] {
+    return this.#tenants;
   }
 
   /** What is said next: one message, or a burst. */
@@ -201,6 +195,7 @@ export class Traffic {
         const { source, target } = child.envelope;
         const start = this.#draft(tenant, "task.started", target ?? source ?? "", { task_id: id });
         start.envelope.task_id = id;
+        this.#inSession(start);
         drafts.push(start);
       }
     }
@@ -213,7 +208,13 @@ export class Traffic {
     const { id, tenant } = task;
     const draft = this.#draft(tenant, `task.${name}`, source, { task_id: id, ...payload });
     draft.envelope.task_id = id;
+    this.#inSession(draft, task);
     return draft;
+  }
+
+  #inSession({ tenant, envelope }: Draft, task?: SeenTask): void {
+    const session = this.#speaksIn(tenant, envelope.source ?? "", task);
+    if (session !== undefined) envelope.session_id = session;
   }
 
   /** The same bytes once more, as a sender does that lost the verdict. */

@@ -50,6 +50,14 @@ export function assertAnswer(
   assert.ok(at >= positionOf(cursor), `an answer rests on ${position}, before ${cursor}`);
 }
 
+/** Nobody gets a token that the log does not know of (spec 7). Undefined: it was refused. */
+export function assertIssued(oracle: Oracle, tenant: string, text: string): string | undefined {
+  const { result } = JSON.parse(text) as { result?: { token: string; jti: string } };
+  if (result === undefined) return undefined;
+  assert.ok(oracle.isIssued(tenant, result.jti), `${result.jti} was given before it was stored`);
+  return result.token;
+}
+
 export interface Rest {
   oracle: Oracle;
   crowd: Crowd;
@@ -60,7 +68,10 @@ export interface Rest {
 export function assertAtRest({ oracle, crowd, replicas, isStillAsked }: Rest): void {
   assert.deepEqual(oracle.checker.end(), [], "the log at rest");
   assertShown(oracle, crowd);
+  assertNoOrphan(oracle);
   const settledByOthers = assertOnce(oracle, crowd);
+  oracle.intake.heartbeats((...sign) => oracle.sessions.hear(...sign));
+  oracle.sessions.assertHeard();
   oracle.intake.assertComplete(isStillAsked, (text) => settledByOthers.has(text));
   const full = describeState(oracle.fold.state);
   for (const { instance, state, host } of replicas) {
@@ -68,6 +79,16 @@ export function assertAtRest({ oracle, crowd, replicas, isStillAsked }: Rest): v
     assert.deepEqual(describeState(state), full, `${instance} has another state than a full fold`);
     const broken = host?.status().alarms.filter(({ alarm }) => / failed: /.test(alarm));
     assert.deepEqual(broken, [], `${instance} met a broken rule`);
+  }
+}
+
+/** No task outlives the session that had it and was lost (spec 5.1). */
+function assertNoOrphan({ fold }: Oracle): void {
+  for (const { name, tasks } of fold.state.tenants.values()) {
+    for (const { id, ended, instance } of tasks.values()) {
+      const isOrphan = ended === undefined && instance?.lost !== undefined;
+      assert.ok(!isOrphan, `${name} ${id} lives on, though ${instance?.session} was lost`);
+    }
   }
 }
 
