@@ -33,10 +33,6 @@ export class IntakeBook {
   readonly #firstJudged = new Map<string, number>();
   /** The latest due time that something was worked off at. */
   #fired: Instant = 0;
-  /** When the leader issued its last token: at once, though messages stored before may wait. */
-  #issued: Instant = 0;
-  /** By how much it takes messages to be later than they are since then. */
-  #overtakenMs = 0;
 
   get lastSeq(): number {
     return this.#asked.length;
@@ -74,10 +70,6 @@ export class IntakeBook {
       const { from, to } = entry.body as { from: number; to: number };
       for (let seq = from; seq <= to; seq += 1) this.#lost.add(seq);
     }
-    if (entry.kind === "epoch") {
-      this.#overtakenMs = 0;
-      this.#issued = 0;
-    } else if (entry.kind === "token_issued") this.#issued = entry.at;
     if (entry.kind !== "event" && entry.kind !== "begun") return;
     if ("owed" in entry.cause) {
       const isLost = entry.kind === "event" && isLoss(entry);
@@ -88,9 +80,8 @@ export class IntakeBook {
     }
     const seq = entry.cause.in;
     const { subject, text, time, reached } = this.#at(seq);
-    this.#overtakenMs = Math.max(this.#overtakenMs, this.#issued - reached);
     // A heartbeat leaves no entry: the leader before may have heard it in time.
-    const isInTime = reached + this.#overtakenMs >= this.#fired || isHeartbeat(text);
+    const isInTime = reached >= this.#fired || isHeartbeat(text);
     assert.ok(isInTime, `entry ${entry.seq}: intake ${seq} came in time, too late now`);
     const due = nextDue(time);
     assert.ok(

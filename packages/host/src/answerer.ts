@@ -57,7 +57,7 @@ export interface AnswererContext<State> {
     tenant: string;
     source: string;
     params: JsonObject;
-  }): Promise<JsonObject> | undefined;
+  }): Promise<{ view: View<State>; result: JsonObject } | undefined>;
   status(): HostStatus;
 }
 
@@ -196,11 +196,9 @@ export class Answerer<State> {
     { tenant, source }: { tenant: string; source: string },
     data: Uint8Array,
   ): Promise<{ view: View<State>; answer: JsonObject } | undefined> {
-    const issued = this.#context.issueToken({ tenant, source, params: parseParams(data) });
-    // What was appended for it is the last that its answer rests on.
-    const view = this.#context.view();
-    const result = await issued;
-    if (result === undefined) return undefined;
+    const issued = await this.#context.issueToken({ tenant, source, params: parseParams(data) });
+    if (issued === undefined) return undefined;
+    const { view, result } = issued;
     const position = `${logStream(this.#context.options.domain)}:${view.position}`;
     return { view, answer: { position, result } };
   }

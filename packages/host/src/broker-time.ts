@@ -27,8 +27,7 @@ export class BrokerTime {
 
   /** When the next message of the intake was stored, for judging it. Messages come in their order. */
   instantOf(stored: Instant, decided: Instant): Instant {
-    // A clock that was set right again needs no more moving on.
-    const instant = Math.max(stored, Math.min(stored + this.#setBackMs, this.now()));
+    const instant = this.#movedOn(stored);
     this.#setBackMs = Math.max(instant, decided) - stored;
     if (instant >= decided) {
       this.#learn(instant);
@@ -39,9 +38,19 @@ export class BrokerTime {
     return decided;
   }
 
+  /** When something may be decided before the next message, which was stored then, is judged. */
+  instantBefore(stored: Instant, decided: Instant): Instant {
+    return Math.max(decided, this.#movedOn(stored));
+  }
+
   now(): Instant {
     const now = this.#offset + this.#clock.monotonic();
     return now > 0 ? Math.floor(now) : 0;
+  }
+
+  /** A clock that was set right again needs no more moving on. */
+  #movedOn(stored: Instant): Instant {
+    return Math.max(stored, Math.min(stored + this.#setBackMs, this.now()));
   }
 
   #learn(instant: Instant): void {

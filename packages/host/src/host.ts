@@ -13,9 +13,9 @@ import {
   type StreamState,
 } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
-import { HarmovelaError, toHarmovelaError } from "@harmovela/failure";
+import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { Alarms } from "./alarms.ts";
-import { Answerer } from "./answerer.ts";
+import { Answerer, type View } from "./answerer.ts";
 import { Counters } from "./counters.ts";
 import { Fold, FoldError } from "./fold.ts";
 import { LateWork } from "./late-work.ts";
@@ -139,12 +139,7 @@ class RunningHost<State> implements Host {
       options,
       counters: this.#counters,
       alarms: this.#alarms,
-      view: () => ({
-        state: this.#fold.state,
-        position: this.#term?.isOpen ? this.#term.last : this.#fold.position,
-        now: this.#term?.isOpen ? this.#term.now() : this.#fold.at,
-        source: this.#fold,
-      }),
+      view: () => this.#view(this.#term?.isOpen ? this.#term.last : this.#fold.position),
       isServing: () => this.#isCaughtUp && this.#failure === undefined,
       whenStored: ({ position, source }, answer, drop) => {
         if (source !== this.#fold) drop();
@@ -152,7 +147,7 @@ class RunningHost<State> implements Host {
         else if (position <= (this.#term?.acked ?? position)) answer();
         else drop();
       },
-      issueToken: (request) => (this.#term?.isOpen ? this.#term.issueToken(request) : undefined),
+      issueToken: (request) => this.#issueToken(request),
       status: () => this.status(),
     });
   }
@@ -194,6 +189,21 @@ class RunningHost<State> implements Host {
 
   untilLeading(): Promise<void> {
     return this.#leading;
+  }
+
+  #view(position: number): View<State> {
+    const now = this.#term?.isOpen ? this.#term.now() : this.#fold.at;
+    return { state: this.#fold.state, position, now, source: this.#fold };
+  }
+
+  /** Undefined when it is another replica's to answer. What it rests on last is its own entry. */
+  async #issueToken(
+    request: Parameters<Term<State>["issueToken"]>[0],
+  ): Promise<{ view: View<State>; result: JsonObject } | undefined> {
+    if (this.#term?.isOpen !== true) return undefined;
+    const source = this.#fold;
+    const { position, result } = await this.#term.issueToken(request);
+    return { view: { ...this.#view(position), source }, result };
   }
 
   status(): HostStatus {

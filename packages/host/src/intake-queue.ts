@@ -54,6 +54,11 @@ export class IntakeQueue {
     return this.#waiting.length + this.#taken.length + this.#reader.buffered === 0;
   }
 
+  /** The next one to be judged, of those that were taken. */
+  get first(): StoredMessage | undefined {
+    return this.#waiting[0]?.message ?? this.#taken[0];
+  }
+
   /** It is not known yet whether something that was removed is still on its way. */
   get isUncertain(): boolean {
     return this.#removed !== undefined;

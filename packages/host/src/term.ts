@@ -8,7 +8,13 @@
  * T3 One turn: due timers, at most 64 steps of plans, at most 256 messages (section 2, fairness).
  * T4 A leader that was displaced notices within a third of the lease even when it has nothing to write.
  */
-import { type AppendFailure, intakeStream, logStream, type Subscription } from "@harmovela/bus";
+import {
+  type AppendFailure,
+  intakeStream,
+  logStream,
+  type StreamState,
+  type Subscription,
+} from "@harmovela/bus";
 import { HeartbeatMemory, type Instant, type LogEntry } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
@@ -40,6 +46,10 @@ const WAIT_MS_MAX = 3_600_000;
 /** Pause before another turn when the bus does not answer. */
 const RETRY_MS = 500;
 
+/** A message that is stored reaches us within this; then whoever wants to decide something tries again. */
+const BETWEEN_ATTEMPTS_MAX = 100;
+const BETWEEN_WAIT_MS = 10;
+
 /** Why a leadership ended, and whether the fold still holds exactly what is stored. */
 export interface TermEnd {
   reason: "lease_lost" | "displaced" | "evolve_failed" | "closed";
@@ -60,6 +70,10 @@ export interface TermContext<State> {
   /** None where the decider's state cannot be written down. */
   snapshots: SnapshotStore<State> | undefined;
   isLeaseHeld(): boolean;
+}
+
+function noTokensNow(): HarmovelaError {
+  return new HarmovelaError("internal_error", "no tokens now", { category: "dependency" });
 }
 
 export class Term<State> {
@@ -87,6 +101,7 @@ export class Term<State> {
   #isTurning = false;
   /** Settled when the fold may change again. */
   #frozen: Promise<void> = Promise.resolve();
+  #asking: Promise<{ now: Instant; state: StreamState | undefined }> | undefined;
   #isScheduled = false;
   #cancelWait: () => void = () => {};
   #onFirstAck: (() => void) | undefined;
@@ -443,26 +458,25 @@ export class Term<State> {
   }
 
   /**
-   * Issues a token: its entry is appended before this returns, the token follows. Nobody may get it
-   * before the entry is stored. Rejects as retryable while this replica cannot write.
+   * Issues a token: its entry is appended at `position`, the token follows. Nobody may get it before the
+   * entry is stored. Rejects as retryable while this replica cannot write.
    */
   async issueToken(request: {
     tenant: string;
     source: string;
     params: JsonObject;
-  }): Promise<JsonObject> {
+  }): Promise<{ position: number; result: JsonObject }> {
     const { issueToken, tokens } = this.#context.options;
     if (issueToken === undefined || tokens === undefined) {
       throw new HarmovelaError("invalid_query", "no tokens are issued here");
     }
     await this.#frozen;
-    if (this.#state !== "open" || this.#writer.room < 4) {
-      throw new HarmovelaError("internal_error", "no tokens now", { category: "dependency" });
-    }
+    const now = await this.#instantBetween();
+    if (this.#state !== "open" || this.#writer.room < 4) throw noTokensNow();
     const { tenant, source: asker, params } = request;
     const { fold } = this.#context;
-    const now = this.now();
-    const answer = issueToken(fold.state, { tenant, asker, params, now });
+    const at = Math.max(now, fold.at);
+    const answer = issueToken(fold.state, { tenant, asker, params, now: at });
     if ("refused" in answer) {
       const { code, message, details = {} } = answer.refused;
       throw new HarmovelaError(code, message, { details });
@@ -470,10 +484,45 @@ export class Term<State> {
     const { issue } = answer;
     const cause = { owed: `token:${issue.jti}` };
     const isWritten = this.#guardEvolve(undefined, () => {
-      this.#writer.control({ kind: "token_issued", body: issue, tenant, cause, at: now });
+      this.#writer.control({ kind: "token_issued", body: issue, tenant, cause, at });
     });
     if (!isWritten) throw new HarmovelaError("internal_error", "the token could not be recorded");
-    return { token: await tokens.sign(issue), jti: issue.jti, exp: issue.exp };
+    const position = this.#writer.last;
+    const result = { token: await tokens.sign(issue), jti: issue.jti, exp: issue.exp };
+    return { position, result };
+  }
+
+  /**
+   * The time of what is decided between messages: not after one that is stored and not judged, or that
+   * one would be judged too late (T2). The fold may change when it resolves.
+   */
+  async #instantBetween(): Promise<Instant> {
+    const { options, fold } = this.#context;
+    for (let attempt = 0; attempt < BETWEEN_ATTEMPTS_MAX; attempt += 1) {
+      const intake = this.#intake;
+      if (this.#state !== "open" || intake === undefined) break;
+      const next = intake.first;
+      if (next !== undefined) return this.#time.instantBefore(next.time, fold.at);
+      const { now, state } = await this.#askIntake();
+      await this.#frozen;
+      if (state !== undefined && intake.isDrained(state)) return now;
+      // It is on its way to us.
+      await new Promise<void>((resolve) => options.clock.after(BETWEEN_WAIT_MS, resolve));
+      await this.#frozen;
+    }
+    throw noTokensNow();
+  }
+
+  /** What the intake holds, and a time up to which that is all of it; whoever asks meanwhile shares the answer. */
+  #askIntake(): Promise<{ now: Instant; state: StreamState | undefined }> {
+    const now = this.#time.now();
+    this.#asking ??= this.#context.options.writer
+      .streamState(intakeStream(this.#context.options.domain))
+      .then((state) => ({ now, state }))
+      .finally(() => {
+        this.#asking = undefined;
+      });
+    return this.#asking;
   }
 
   /** Looks again at once when there is work and room, else at the next due time. */
