@@ -1,0 +1,149 @@
+import { Fifo } from "@harmovela/envelope";
+import { type Assertion, isClaim, type Standing } from "./assertion.ts";
+import type { Retraction } from "./retraction.ts";
+
+/** What one tenant's agents hold true, as its log says. */
+export class Ledger {
+  readonly assertions = new Map<string, Assertion>();
+  readonly retractions = new Map<string, Retraction>();
+  /** Windows that have expired, by resource and end. */
+  readonly #expired = new Map<string, number>();
+  /** Those that an observer has noticed: the service need not say it again. */
+  readonly #noticed = new Map<string, number>();
+  /** Something the service owed could not be logged: nothing is missed from there on. */
+  isExcused = false;
+  readonly #byName = new Map<string, Set<Assertion>>();
+  readonly #restingOn = new Map<string, Set<Assertion>>();
+  /** By key, then by source: several sources speak of one subject. */
+  readonly #claims = new Map<string, Map<string, Assertion>>();
+  /** What is over, or was never a claim, by the time since when. */
+  readonly #over = new Fifo<{ assertion: Assertion; at: number }>();
+  readonly #past = new Fifo<{
+    map: Map<string, unknown>;
+    key: string;
+    value: unknown;
+    at: number;
+  }>();
+
+  add(assertion: Assertion): void {
+    const { id, key, names, grounds, source, at } = assertion;
+    this.assertions.set(id, assertion);
+    for (const name of names) put(this.#byName, name, assertion);
+    for (const ground of grounds) put(this.#restingOn, ground, assertion);
+    if (key === undefined || !isClaim(assertion)) {
+      this.#over.push({ assertion, at });
+      return;
+    }
+    const claims = this.#claims.get(key) ?? new Map<string, Assertion>();
+    this.#claims.set(key, claims);
+    const before = claims.get(source);
+    if (before?.standing === "live" && assertion.type === "memory.fact.updated") {
+      assertion.value ??= before.value;
+    }
+    if (before !== undefined) this.end(before, "replaced", at);
+    claims.set(source, assertion);
+  }
+
+  end(assertion: Assertion, standing: Standing, at: number): void {
+    if (assertion.standing === "replaced" || assertion.standing === "withdrawn") return;
+    assertion.standing = standing;
+    if (standing !== "unsure") this.#over.push({ assertion, at });
+  }
+
+  named(name: string): ReadonlySet<Assertion> {
+    return this.#byName.get(name) ?? new Set();
+  }
+
+  restingOn(id: string): ReadonlySet<Assertion> {
+    return this.#restingOn.get(id) ?? new Set();
+  }
+
+  /** The newest claim of each source on a key, those withdrawn included. */
+  claimsOn(key: string): ReadonlyMap<string, Assertion> {
+    return this.#claims.get(key) ?? new Map();
+  }
+
+  /** What the same source has said of the same before, as far as it is remembered. */
+  earlier({ key, source }: Assertion): Assertion[] {
+    return [...this.named(key ?? "")].filter(
+      (other) => other.source === source && other.standing === "replaced",
+    );
+  }
+
+  keys(): Iterable<string> {
+    return this.#claims.keys();
+  }
+
+  remember(retraction: Retraction): void {
+    this.retractions.set(retraction.id, retraction);
+    const { id: key, at } = retraction;
+    this.#past.push({ map: this.retractions, key, value: retraction, at });
+  }
+
+  expire(resource: string, end: number, at: number): void {
+    this.#set(this.#expired, windowKey(resource, end), at);
+  }
+
+  notice(resource: string, end: number, at: number): void {
+    this.#set(this.#noticed, windowKey(resource, end), at);
+  }
+
+  hasExpired(resource: string, end: number): boolean {
+    return this.#expired.has(windowKey(resource, end));
+  }
+
+  /** Whether somebody has said that the window is over. */
+  isKnown({ names, window: { end } }: Assertion): boolean {
+    const keys = names.map((name) => windowKey(name, end));
+    return keys.some((key) => this.#expired.has(key) || this.#noticed.has(key));
+  }
+
+  /** A window was given this end anew: it may expire again. */
+  renew({ names }: Assertion, end: number): void {
+    for (const name of names) this.#expired.delete(windowKey(name, end));
+  }
+
+  /** Lets go of what was over before a time. */
+  forget(before: number): void {
+    for (let oldest = this.#over.peek(); oldest; oldest = this.#over.peek()) {
+      if (oldest.at >= before) break;
+      this.#over.shift();
+      this.#drop(oldest.assertion);
+    }
+    for (let oldest = this.#past.peek(); oldest; oldest = this.#past.peek()) {
+      if (oldest.at >= before) break;
+      this.#past.shift();
+      if (oldest.map.get(oldest.key) === oldest.value) oldest.map.delete(oldest.key);
+    }
+  }
+
+  #set(map: Map<string, number>, key: string, at: number): void {
+    map.set(key, at);
+    this.#past.push({ map, key, value: at, at });
+  }
+
+  #drop(assertion: Assertion): void {
+    const { id, key, names, grounds, source } = assertion;
+    if (this.assertions.get(id) === assertion) this.assertions.delete(id);
+    for (const name of names) take(this.#byName, name, assertion);
+    for (const ground of grounds) take(this.#restingOn, ground, assertion);
+    if (key === undefined) return;
+    const claims = this.#claims.get(key);
+    if (claims?.get(source) !== assertion) return;
+    claims.delete(source);
+    if (claims.size === 0) this.#claims.delete(key);
+  }
+}
+
+const windowKey = (resource: string, end: number): string => `${end} ${resource}`;
+
+function put(map: Map<string, Set<Assertion>>, key: string, assertion: Assertion): void {
+  const found = map.get(key);
+  if (found === undefined) map.set(key, new Set([assertion]));
+  else found.add(assertion);
+}
+
+function take(map: Map<string, Set<Assertion>>, key: string, assertion: Assertion): void {
+  const found = map.get(key);
+  if (found?.delete(assertion) && found.size === 0) map.delete(key);
+}
