@@ -142,6 +142,8 @@ export const RULES = {
     "A detected conflict lists what its sources claim, each contradicted by another (spec 6.1).",
   "conflict-twice": "The same conflict is detected once (spec 6.1).",
   "conflict-open": "In a settled log every contradiction between sources is detected (spec 6.1).",
+  "conflict-resolved":
+    "The service calls a conflict resolved once, when its claims no longer contradict (spec 6.1).",
   "mark-fields": "A mark names what is in doubt and what it depends on, status unknown (spec 6.1).",
   "mark-cause": "A mark names the retraction that it follows from (spec 6.1).",
   "mark-unreachable": "Only what rests on what was retracted is marked (spec 6.1).",

@@ -9,6 +9,7 @@ import {
   conflict,
   expire,
   mark,
+  resolve,
   retract,
   say,
 } from "./belief-log.ts";
@@ -103,6 +104,29 @@ const conflicts: BadLog[] = [
     conflict(log, "memory:f", [A, B]);
     claim(log, "f", "agent:b", 2);
     conflict(log, "memory:f", [A, B]);
+    return log.last;
+  }),
+  bad("conflict-resolved", "its claims still contradict each other", (log) => {
+    disagree(log);
+    resolve(log, conflict(log, "memory:f", [A, B]));
+    return log.last;
+  }),
+  bad("conflict-resolved", "twice", (log) => {
+    disagree(log);
+    const detected = conflict(log, "memory:f", [A, B]);
+    claim(log, "f", "agent:b", 1);
+    resolve(log, detected);
+    resolve(log, detected);
+    return log.last;
+  }),
+  bad("conflict-resolved", "what was no conflict", (log) => {
+    resolve(log, claim(log, "f", "agent:a", 1));
+    return log.last;
+  }),
+  open("conflict-open", "two agents revise the same differently", (log) => {
+    const fact = claim(log, "f", "memory:main", 1);
+    conclude(log, "agent:a", [fact]);
+    conclude(log, "agent:b", [fact], { payload: { previous: "x", corrected: "z" } });
     return log.last;
   }),
   open("conflict-open", "two sources disagree", (log) => {

@@ -109,3 +109,14 @@ export function conflict(
     ...fields,
   });
 }
+
+/** The service says that a conflict has ended. */
+export function resolve(log: LogBuilder, ended: Draft, fields: Fields = {}): Draft {
+  return log.owe(`resolved:${ended.id}`, "belief.revised", {
+    belief_status: "revised",
+    belief_scope: "fact",
+    causation_id: ended.id,
+    payload: { previous: "[1,2]", corrected: "1" },
+    ...fields,
+  });
+}

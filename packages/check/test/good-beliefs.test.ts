@@ -11,6 +11,7 @@ import {
   conflict,
   expire,
   mark,
+  resolve,
   retract,
   retraction,
   say,
@@ -66,6 +67,40 @@ describe("a good log of conflicts", () => {
       belief_status: "contradicted",
       payload: { subject: "memory:f", claims: [A, C] },
     });
+    clean(log);
+  });
+
+  it("one that has ended is called resolved, and may come back", () => {
+    const log = newLog();
+    claim(log, "f", "agent:a", 1);
+    const other = claim(log, "f", "agent:b", 2);
+    const first = conflict(log, "memory:f", [A, B]);
+    say(log, "belief.revised", "agent:b", {
+      causation_id: other.id,
+      payload: { previous: "2", corrected: "1" },
+    });
+    resolve(log, first);
+    claim(log, "f", "agent:b", 2);
+    const second = conflict(log, "memory:f", [A, B]);
+    retract(log, "f", "agent:a");
+    resolve(log, second);
+    clean(log);
+  });
+
+  it("of many claims some are listed; with others in it, it is another conflict", () => {
+    const log = newLog();
+    claim(log, "f", "agent:a", 1);
+    claim(log, "f", "agent:b", 2);
+    claim(log, "f", "agent:c", 3);
+    const fields = (count: number) => ({
+      payload: { subject: "memory:f", claims: [A, B], claim_count: count },
+    });
+    conflict(log, "memory:f", [], fields(3));
+    retract(log, "f", "agent:c");
+    claim(log, "f", "agent:d", 4);
+    conflict(log, "memory:f", [], fields(3));
+    claim(log, "f", "agent:c", 3);
+    conflict(log, "memory:f", [], fields(4));
     clean(log);
   });
 
@@ -156,6 +191,20 @@ describe("a good log of dependents", () => {
     clean(log);
   });
 
+  it("what ended in favour of something is in doubt when that falls; what was taken back early is", () => {
+    const log = newLog();
+    const old = claim(log, "old", "agent:a", 1);
+    const fresh = claim(log, "fresh", "memory:main", 2);
+    const replaced = { payload: { fact_id: "old", replaced_by: fresh.id } };
+    say(log, "memory.fact.invalidated", "agent:a", replaced);
+    const gone = retract(log, "fresh", "memory:main");
+    const named = { resource: "memory:old", event_id: old.id, depends_on: [fresh.id] };
+    mark(log, gone, "memory:old", { payload: named });
+    retract(log, "late", "memory:main", { causation_id: "evt_late" });
+    claim(log, "late", "memory:main", 1, { id: "evt_late", stale_after: "PT0S" });
+    clean(log);
+  });
+
   it("an obligation that failed excuses what was owed", () => {
     const log = newLog();
     const fact = claim(log, "f", "memory:main", 1, { stale_after: "PT1S" });
@@ -169,8 +218,8 @@ describe("a good log of dependents", () => {
   it("100 thousand conclusions in a chain", () => {
     const log = newLog();
     let last: Draft = claim(log, "f", "memory:main", 1);
-    const drawn = Array.from({ length: 100_000 }, () => {
-      last = conclude(log, "agent:a", [last]);
+    const drawn = Array.from({ length: 100_000 }, (_, at) => {
+      last = conclude(log, `agent:${at % 2}`, [last]);
       return last;
     });
     const plan = beginRetract(log, "f", "memory:main");

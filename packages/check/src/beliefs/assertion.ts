@@ -33,9 +33,11 @@ export interface Assertion {
   readonly names: readonly string[];
   /** Its value as canonical JSON; undefined when it says none. An update without one keeps it. */
   value: string | undefined;
+  /** What it may mean since its source has decided a conflict. */
+  readonly otherValues: Set<string>;
   readonly confidence: number | undefined;
   /** Ids of the events that it rests on. */
-  readonly grounds: readonly string[];
+  readonly grounds: Set<string>;
   /** The one of these that it puts right, and does not argue from. */
   readonly revises: string | undefined;
   readonly window: Window;
@@ -77,7 +79,7 @@ export function assertionOf(
   cause: Assertion | undefined,
 ): Assertion {
   const { id, type, source, confidence } = envelope;
-  const key = keyOf(envelope);
+  const key = keyOf(envelope, cause);
   return {
     id,
     type,
@@ -86,8 +88,9 @@ export function assertionOf(
     subject: frame.subject,
     at: frame.at,
     key,
-    names: namesOf(envelope, key, cause),
+    names: namesOf(envelope, key),
     value: claimedBy(envelope),
+    otherValues: new Set(),
     confidence,
     grounds: groundsOf(envelope),
     revises: revisedBy(envelope),
@@ -98,10 +101,12 @@ export function assertionOf(
   };
 }
 
-/** The tracker key of spec 6.1. */
-export function keyOf(envelope: Envelope): string | undefined {
-  const { type, id, causation_id: cause } = envelope;
-  if (type === "belief.revised") return cause ?? id;
+/** The tracker key of spec 6.1; whoever revises his own words speaks of what they spoke of. */
+export function keyOf(envelope: Envelope, cause?: Assertion): string | undefined {
+  const { type, id, source, causation_id: revised } = envelope;
+  if (type === "belief.revised") {
+    return cause?.source === source ? cause.key : `belief:${revised ?? id}`;
+  }
   const fact = payloadText(envelope, "fact_id");
   if (type.startsWith("memory.fact.") && fact !== undefined) return `memory:${fact}`;
   const context = payloadText(envelope, "context_key");
@@ -109,39 +114,42 @@ export function keyOf(envelope: Envelope): string | undefined {
   return undefined;
 }
 
-/** A revision may also go by the name of what it revises. */
-function namesOf(
-  envelope: Envelope,
-  key: string | undefined,
-  cause: Assertion | undefined,
-): string[] {
-  const { id, type } = envelope;
+function namesOf(envelope: Envelope, key: string | undefined): string[] {
+  const { id } = envelope;
   const names = new Set([id, `belief:${id}`]);
-  if (type === "belief.revised") {
-    if (cause === undefined) names.add(`belief:${key}`);
-    else if (cause.type !== "belief.revised") for (const name of cause.names) names.add(name);
-    names.delete(cause?.id ?? "");
-  } else if (key !== undefined) names.add(key).add(`belief:${key}`);
+  if (key !== undefined) names.add(key);
   const resource = payloadText(envelope, "resource");
   if (resource !== undefined) names.add(resource).add(`state:${resource}`);
   return [...names];
 }
 
 function claimedBy(envelope: Envelope): string | undefined {
+  if (envelope.type === "belief.revised") return revisedTo(envelope);
   const field = VALUE_FIELDS.get(envelope.type);
   const value = field === undefined ? undefined : payloadField(envelope, field);
   return value === undefined ? undefined : textOf(value);
+}
+
+/** A revision carries text; the canonical form of a JSON value means that value (C31). */
+export function revisedTo(envelope: Envelope): string {
+  const text = String(payloadField(envelope, "corrected"));
+  try {
+    if (textOf(JSON.parse(text)) === text) return text;
+  } catch {
+    // No JSON: the text is the value.
+  }
+  return textOf(text);
 }
 
 /** Equal texts are equal values (spec 6.1, deep-equal). */
 export const textOf = (value: unknown): string => canonicalJson(value as object);
 
 /** `causation_id` and `evidence_chain` (spec 6.1, dependency edges). */
-function groundsOf({ id, causation_id: cause, evidence_chain: chain = [] }: Envelope): string[] {
+function groundsOf({ id, causation_id: cause, evidence_chain: chain = [] }: Envelope): Set<string> {
   const grounds = new Set(chain.map((link) => link.id));
   if (cause !== undefined) grounds.add(cause);
   grounds.delete(id);
-  return [...grounds];
+  return grounds;
 }
 
 /** Who revises a belief names it as the cause; as evidence only if it rests on it as well. */

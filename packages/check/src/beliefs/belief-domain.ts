@@ -1,4 +1,4 @@
-import { isDerivedId, isHarness, missingConditionalFields, sessionIdOf } from "@harmovela/envelope";
+import { isDerivedId, missingConditionalFields, sessionIdOf } from "@harmovela/envelope";
 import { type DomainEvent, payloadText } from "../domain-event.ts";
 import type { FindingSink } from "../finding.ts";
 import { defaultSettings, readSettings } from "../settings.ts";
@@ -73,8 +73,6 @@ export class BeliefDomain {
   #onSaid(event: DomainEvent, ledger: Ledger): void {
     const { envelope } = event;
     this.#checkFields(event);
-    // An echo of the runtime changes nothing.
-    if (isHarness(envelope.source)) return;
     if (isInvalidation(envelope)) {
       const keys = this.#dependents.retract(event, ledger);
       for (const key of keys) this.#conflicts.settle(ledger, key);
@@ -99,6 +97,7 @@ export class BeliefDomain {
     const { type, id } = event.envelope;
     if (type === "freshness.expired") this.#freshness.expire(event, ledger);
     else if (type === "belief.conflict.detected") this.#conflicts.detect(event, ledger);
+    else if (type === "belief.revised") this.#conflicts.resolve(event, ledger);
     else if (type === "state.invalidated") this.#dependents.mark(event, ledger);
     else this.#context.sink.add("owed-type", `the service says ${type} by itself: ${id}`);
   }

@@ -1,12 +1,13 @@
 /** Contradictions between sources: real ones only, each said once (spec 6.1). */
 import { type DomainEvent, payloadField, payloadText } from "../domain-event.ts";
 import { isObject } from "../record.ts";
-import { type Assertion, textOf } from "./assertion.ts";
+import { type Assertion, revisedTo, textOf } from "./assertion.ts";
 import type { BeliefContext } from "./context.ts";
 import type { Ledger } from "./ledger.ts";
 
 /** A time during which a source says so. */
 interface Span {
+  source: string;
   from: number;
   end: number;
   value: string;
@@ -16,12 +17,12 @@ interface Span {
 interface Told {
   /** By signature, what each listed source claimed. */
   readonly conflicts: Map<string, ReadonlyMap<string, string | undefined>>;
-  /** Ids of the events that say it. */
-  readonly ids: Set<string>;
+  /** Its claims have changed since it was said. */
+  hasChanged: boolean;
 }
 
-/** Values above this are perhaps shown cut: derived events are bounded (architecture, section 2). */
-const WHOLE_CHARS = 512;
+/** Values up to this are shown whole; derived events are bounded (architecture, section 2). */
+const WHOLE_CHARS = 256;
 
 export class ConflictRules {
   readonly #context: BeliefContext;
@@ -39,11 +40,12 @@ export class ConflictRules {
     const told = this.#told.get(ledger);
     const before = told?.get(key);
     if (before === undefined) return;
+    before.hasChanged = true;
     const claims = ledger.claimsOn(key);
     for (const [signature, said] of before.conflicts) {
       const stands = [...said].every(([source, value]) => {
         const claim = claims.get(source);
-        return claim?.standing !== "withdrawn" && claim?.value === value;
+        return claim?.standing === "live" && claim.value === value;
       });
       if (!stands) before.conflicts.delete(signature);
     }
@@ -58,23 +60,18 @@ export class ConflictRules {
 
   /** A `belief.revised` settles what it names: the conflict, or a claim of it. */
   revise({ envelope, frame }: DomainEvent, ledger: Ledger): void {
-    const { causation_id: cause, evidence_chain: chain = [] } = envelope;
-    const named = new Set([cause, payloadText(envelope, "subject"), ...chain.map(({ id }) => id)]);
-    const told = this.#told.get(ledger) ?? new Map<string, Told>();
-    for (const name of named) {
-      if (name === undefined) continue;
-      const keys = new Set([name, ledger.assertions.get(name)?.key]);
-      for (const [key, { ids }] of told) if (ids.has(name)) keys.add(key);
-      for (const key of keys) {
-        if (key === undefined || ledger.claimsOn(key).size === 0) continue;
-        told.delete(key);
-        entry(this.#revised, ledger).set(key, frame.seq);
-      }
+    const { causation_id: cause, source } = envelope;
+    if (cause === undefined) return;
+    for (const key of [ledger.assertions.get(cause)?.key, ledger.conflicts.get(cause)]) {
+      if (key === undefined || ledger.claimsOn(key).size === 0) continue;
+      this.#told.get(ledger)?.delete(key);
+      entry(this.#revised, ledger).set(key, frame.seq);
+      ledger.claimsOn(key).get(source)?.otherValues.add(revisedTo(envelope));
     }
   }
 
   /** A `belief.conflict.detected` of the service. */
-  detect({ envelope }: DomainEvent, ledger: Ledger): void {
+  detect({ envelope, frame }: DomainEvent, ledger: Ledger): void {
     const { sink, isLenient } = this.#context;
     if (envelope.belief_status !== "contradicted") {
       sink.add("conflict-fields", `belief_status is ${String(envelope.belief_status)}`);
@@ -85,16 +82,43 @@ export class ConflictRules {
     const claims = ledger.claimsOn(subject);
     const fault = faultOf(listed, claims);
     if (fault !== undefined && !isLenient) sink.add("conflict-claims", `${subject}: ${fault}`);
+    this.#once(ledger, subject, listed, payloadField(envelope, "claim_count"));
+    ledger.remember(ledger.conflicts, envelope.id, subject, frame.at);
+  }
+
+  /** Who says what makes two conflicts the same one. */
+  #once(ledger: Ledger, subject: string, listed: readonly unknown[], count: unknown): void {
     const told = entry(this.#told, ledger);
-    const before = told.get(subject) ?? { conflicts: new Map(), ids: new Set() };
+    const before = told.get(subject) ?? { conflicts: new Map(), hasChanged: true };
     told.set(subject, before);
+    const claims = ledger.claimsOn(subject);
     const said = new Map(sourcesOf(listed).map((source) => [source, claims.get(source)?.value]));
-    const signature = JSON.stringify([...said].sort());
-    if (before.conflicts.has(signature)) {
-      sink.add("conflict-twice", `the same conflict about ${subject} has been detected before`);
+    const signature = JSON.stringify([count, ...[...said].sort()]);
+    // Where not all are listed, those that are not may be others.
+    const isWhole = count === undefined || count === listed.length;
+    if (before.conflicts.has(signature) && (isWhole || !before.hasChanged)) {
+      const message = `the same conflict about ${subject} has been detected before`;
+      this.#context.sink.add("conflict-twice", message);
     }
     before.conflicts.set(signature, said);
-    before.ids.add(envelope.id);
+    before.hasChanged = false;
+  }
+
+  /** A `belief.revised` of the service: a conflict has ended without anybody's revision. */
+  resolve({ envelope }: DomainEvent, ledger: Ledger): void {
+    const { sink, isLenient } = this.#context;
+    const id = envelope.causation_id ?? "";
+    const key = ledger.conflicts.get(id);
+    ledger.conflicts.delete(id);
+    if (key === undefined) {
+      const message = `${id} is called resolved, which is no conflict that stands`;
+      if (!isLenient) sink.add("conflict-resolved", message);
+      return;
+    }
+    const settled = this.#revised.get(ledger)?.get(key);
+    if (settled === undefined && contradict(demanded(liveOn(ledger, key)))) {
+      sink.add("conflict-resolved", `the claims on ${key} still contradict each other`);
+    }
   }
 
   /** Keys whose claims contradict each other, and nobody has said so; with the newest of these claims. */
@@ -105,10 +129,7 @@ export class ConflictRules {
     for (const key of ledger.keys()) {
       if (told?.has(key)) continue;
       const settled = this.#revised.get(ledger)?.get(key) ?? 0;
-      const claims = [...ledger.claimsOn(key).values()].filter(
-        ({ standing, seq, type }) =>
-          standing === "live" && seq > settled && type !== "belief.revised",
-      );
+      const claims = liveOn(ledger, key).filter(({ seq }) => seq > settled);
       const claim = claims.reduce<Assertion | undefined>(
         (newest, other) => (newest !== undefined && newest.seq > other.seq ? newest : other),
         undefined,
@@ -122,11 +143,11 @@ export class ConflictRules {
 function faultOf(listed: readonly unknown[], claims: ReadonlyMap<string, Assertion>) {
   const present = permitted([...claims.values()]);
   for (const each of listed) {
-    const { source, value, confidence } = isObject(each) ? each : {};
+    const { source, value, confidence, is_cut: isCut } = isObject(each) ? each : {};
     const claim = claims.get(String(source));
     if (claim === undefined || claim.standing === "withdrawn") return `${source} claims nothing`;
-    const isWhole = (claim.value?.length ?? 0) <= WHOLE_CHARS;
-    if (isWhole && value !== undefined && textOf(value) !== claim.value) {
+    const isWhole = isCut !== true || (claim.value?.length ?? 0) <= WHOLE_CHARS;
+    if (isWhole && !valuesOf(claim).includes(textOf(value))) {
       return `${source} does not claim ${JSON.stringify(value).slice(0, 80)}`;
     }
     if (confidence !== undefined && confidence !== claim.confidence) {
@@ -140,28 +161,40 @@ function faultOf(listed: readonly unknown[], claims: ReadonlyMap<string, Asserti
   return new Set(sourcesOf(listed)).size < listed.length ? "a source is listed twice" : undefined;
 }
 
+const liveOn = (ledger: Ledger, key: string): Assertion[] =>
+  [...ledger.claimsOn(key).values()].filter(({ standing }) => standing === "live");
+
+const valuesOf = ({ value, otherValues }: Assertion): string[] =>
+  value === undefined ? [...otherValues] : [value, ...otherValues];
+
 function sourcesOf(listed: readonly unknown[]): string[] {
   return listed.map((each) => String(isObject(each) ? each.source : ""));
 }
 
 /** The validity of each claim that is not withdrawn, whichever of its ends is right. */
 function permitted(claims: readonly Assertion[]): Span[] {
-  return claims.flatMap(({ standing, value, window: { from, end, others } }) =>
-    standing === "withdrawn" || value === undefined
-      ? []
-      : [{ from, end: Math.max(end, ...others), value }],
-  );
+  return claims.flatMap((claim) => {
+    const { from, end, others } = claim.window;
+    const latest = Math.max(end, ...others);
+    if (claim.standing === "withdrawn") return [];
+    return valuesOf(claim).map((value) => ({ source: claim.source, from, end: latest, value }));
+  });
 }
 
 /** The time during which each claim was both known and valid. */
 function demanded(claims: readonly Assertion[]): Span[] {
-  return claims.flatMap(({ value, at, window: { from, end, others } }) =>
-    value === undefined || others.size > 0 ? [] : [{ from: Math.max(from, at), end, value }],
+  return claims.flatMap(({ source, value, otherValues, at, window: { from, end, others } }) =>
+    value === undefined || others.size > 0 || otherValues.size > 0
+      ? []
+      : [{ source, from: Math.max(from, at), end, value }],
   );
 }
 
 const overlap = (one: Span, other: Span): boolean =>
-  one.value !== other.value && one.from < other.end && other.from < one.end;
+  one.source !== other.source &&
+  one.value !== other.value &&
+  one.from < other.end &&
+  other.from < one.end;
 
 /** Whether any two overlap with different values; O(n log n), because a key may have many sources. */
 function contradict(spans: readonly Span[]): boolean {

@@ -21,7 +21,8 @@ export class DependentRules {
   /** From here on it is withdrawn, and what rests on it is owed a mark. The keys that it speaks of. */
   retract({ envelope, frame }: DomainEvent, ledger: Ledger): Set<string> {
     const retraction: Retraction = { id: envelope.id, at: frame.at, marks: new Map() };
-    ledger.remember(retraction);
+    ledger.remember(ledger.retractions, retraction.id, retraction, retraction.at);
+    const replacement = payloadText(envelope, "replaced_by");
     const seeds = seedsOf(envelope, ledger);
     const own = [...seeds].find(([, certainty]) => certainty === "surely")?.[0];
     const steps: Step[] = [];
@@ -34,29 +35,46 @@ export class DependentRules {
       seed.taints.set(retraction, { certainty, isSeed: true });
       steps.push({ id: seed.id, certainty });
       if (seed.key !== undefined) keys.add(seed.key);
+      // What ended in favour of something else is in doubt when that falls.
+      if (replacement !== undefined) this.#rest(ledger, seed, replacement);
     }
-    for (const id of [envelope.causation_id, payloadText(envelope, "replaced_by")]) {
-      if (id !== undefined) steps.push({ id, certainty: "perhaps" });
+    const { causation_id: cause } = envelope;
+    if (cause !== undefined && !ledger.assertions.has(cause)) {
+      ledger.remember(ledger.retractedIds, cause, retraction, retraction.at);
     }
+    if (cause !== undefined) steps.push({ id: cause, certainty: "perhaps" });
     spread(ledger, retraction, steps);
     return keys;
   }
 
   /** What rests on something that is retracted already is marked at once. */
   arrive(assertion: Assertion, ledger: Ledger): void {
+    // Perhaps it was taken back before it came.
+    if (ledger.retractedIds.has(assertion.id)) assertion.standing = "unsure";
+    for (const ground of assertion.grounds) this.#fall(ledger, assertion, ground);
+  }
+
+  #rest(ledger: Ledger, assertion: Assertion, ground: string): void {
+    ledger.rest(assertion, ground);
+    this.#fall(ledger, assertion, ground);
+  }
+
+  /** What its ground is tainted with, it is tainted with. */
+  #fall(ledger: Ledger, assertion: Assertion, ground: string): void {
+    const spreadAs = (retraction: Retraction, certainty: Certainty): void =>
+      spread(ledger, retraction, taint(ledger, assertion, retraction, certainty));
+    const early = ledger.retractedIds.get(ground);
+    if (early !== undefined) spreadAs(early, "perhaps");
+    const found = ledger.assertions.get(ground);
+    if (found === undefined || found === assertion) return;
     const before = assertion.at - this.#context.settings.retentionMs;
-    for (const ground of assertion.grounds) {
-      const found = ledger.assertions.get(ground);
-      if (found === undefined) continue;
-      // Who puts right what is in doubt, or says it anew, settles it and does not rest on it.
-      const isAnew = found.key === assertion.key && found.source === assertion.source;
-      const isSettled = assertion.revises === ground || isAnew;
-      for (const [retraction, { certainty, isSeed }] of found.taints) {
-        const isSure = certainty === "surely" && !isSettled && retraction.at >= before;
-        const passes = isSure && (isSeed || found.standing === "live");
-        const steps = taint(ledger, assertion, retraction, passes ? "surely" : "perhaps");
-        spread(ledger, retraction, steps);
-      }
+    // Who puts right what is in doubt, or says it anew, settles it and does not rest on it.
+    const isAnew = found.key === assertion.key && found.source === assertion.source;
+    const isSettled = assertion.revises === ground || isAnew;
+    for (const [retraction, { certainty, isSeed }] of found.taints) {
+      const isSure = certainty === "surely" && !isSettled && retraction.at >= before;
+      const passes = isSure && (isSeed || found.standing === "live");
+      spreadAs(retraction, passes ? "surely" : "perhaps");
     }
   }
 
@@ -76,17 +94,18 @@ export class DependentRules {
       if (!isLenient) sink.add("mark-cause", message);
       return;
     }
-    const reached = [...ledger.named(resource)].filter(
-      ({ taints }) => taints.get(retraction)?.isSeed === false,
-    );
+    const event = ledger.assertions.get(payloadText(envelope, "event_id") ?? "");
+    const meant = event?.names.includes(resource) === true ? [event] : ledger.named(resource);
+    const reached = [...meant].filter(({ taints }) => taints.get(retraction)?.isSeed === false);
     for (const assertion of reached) assertion.isMarked = true;
     if (isLenient) return;
     if (reached.length === 0) {
       sink.add("mark-unreachable", `${resource} does not rest on what ${retraction.id} retracts`);
       return;
     }
-    const marks = (retraction.marks.get(resource) ?? 0) + 1;
-    retraction.marks.set(resource, marks);
+    const name = event?.id ?? resource;
+    const marks = (retraction.marks.get(name) ?? 0) + 1;
+    retraction.marks.set(name, marks);
     if (marks > reached.length) {
       sink.add("mark-twice", `${resource} has been marked because of ${retraction.id} before`);
     }

@@ -6,6 +6,10 @@ import type { Retraction } from "./retraction.ts";
 export class Ledger {
   readonly assertions = new Map<string, Assertion>();
   readonly retractions = new Map<string, Retraction>();
+  /** Retracted by the id of an event that nobody had logged. */
+  readonly retractedIds = new Map<string, Retraction>();
+  /** Keys of detected conflicts that nobody has called resolved, by the id of the event. */
+  readonly conflicts = new Map<string, string>();
   /** Windows that have expired, by resource and end. */
   readonly #expired = new Map<string, number>();
   /** Those that an observer has noticed: the service need not say it again. */
@@ -74,18 +78,24 @@ export class Ledger {
     return this.#claims.keys();
   }
 
-  remember(retraction: Retraction): void {
-    this.retractions.set(retraction.id, retraction);
-    const { id: key, at } = retraction;
-    this.#past.push({ map: this.retractions, key, value: retraction, at });
+  /** For as long as the service may remember it. */
+  remember<T>(map: Map<string, T>, key: string, value: T, at: number): void {
+    map.set(key, value);
+    this.#past.push({ map, key, value, at });
+  }
+
+  /** It rests on this as well (spec 6.1, `replaced_by`). */
+  rest(assertion: Assertion, ground: string): void {
+    assertion.grounds.add(ground);
+    put(this.#restingOn, ground, assertion);
   }
 
   expire(resource: string, end: number, at: number): void {
-    this.#set(this.#expired, windowKey(resource, end), at);
+    this.remember(this.#expired, windowKey(resource, end), at, at);
   }
 
   notice(resource: string, end: number, at: number): void {
-    this.#set(this.#noticed, windowKey(resource, end), at);
+    this.remember(this.#noticed, windowKey(resource, end), at, at);
   }
 
   hasExpired(resource: string, end: number): boolean {
@@ -115,11 +125,6 @@ export class Ledger {
       this.#past.shift();
       if (oldest.map.get(oldest.key) === oldest.value) oldest.map.delete(oldest.key);
     }
-  }
-
-  #set(map: Map<string, number>, key: string, at: number): void {
-    map.set(key, at);
-    this.#past.push({ map, key, value: at, at });
   }
 
   #drop(assertion: Assertion): void {
