@@ -324,16 +324,6 @@ const freshness: BadLog[] = [
     expire(log, fact, "memory:f", end);
     return log.last;
   }),
-  bad("freshness-twice", "once for each source", (log) => {
-    const end = log.at + 1_000;
-    const until = { valid_until: formatInstant(end) };
-    const one = claim(log, "f", "agent:a", 1, until);
-    const other = claim(log, "f", "agent:b", 1, until);
-    log.wait(1_000);
-    expire(log, one, "memory:f", end);
-    expire(log, other, "memory:f", end);
-    return log.last;
-  }),
   open("freshness-open", "nobody says so", (log) => {
     brief(log);
     const { last } = log;

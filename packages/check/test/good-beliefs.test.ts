@@ -262,6 +262,20 @@ describe("a good log of windows", () => {
     clean(log);
   });
 
+  it("of two sources that end together, and of what has no key", () => {
+    const log = newLog();
+    const end = log.at + 1_000;
+    const until = { valid_until: formatInstant(end) };
+    const one = claim(log, "f", "agent:a", 1, until);
+    const other = claim(log, "f", "agent:b", 1, until);
+    const episode = say(log, "memory.episode.stored", "agent:b", until);
+    log.wait(1_000);
+    expire(log, one, "memory:f", end);
+    expire(log, other, "memory:f", end);
+    expire(log, episode, `belief:${episode.id}`, end);
+    clean(log);
+  });
+
   it("no end, or one to come, or of a claim that is gone, or that an observer has noticed", () => {
     const log = newLog();
     const second = { stale_after: "PT1S" };

@@ -19,6 +19,16 @@ export interface Taint {
  */
 export type Standing = "live" | "replaced" | "withdrawn" | "unsure";
 
+/**
+ * What one source has said about one subject without having been marked or withdrawn in between: who
+ * cites one version perhaps rests on the others as well.
+ */
+export interface Lineage {
+  readonly versions: Set<Assertion>;
+  /** What has put one of the versions in doubt. */
+  readonly retractions: Set<Retraction>;
+}
+
 /** Something an agent holds true: a claim on a subject, or a conclusion. */
 export interface Assertion {
   readonly id: string;
@@ -38,11 +48,14 @@ export interface Assertion {
   readonly confidence: number | undefined;
   /** Ids of the events that it rests on. */
   readonly grounds: Set<string>;
+  /** Those of them that it rests on only perhaps. */
+  readonly weakGrounds: Set<string>;
   /** The one of these that it puts right, and does not argue from. */
   readonly revises: string | undefined;
   readonly window: Window;
   standing: Standing;
   readonly taints: Map<Retraction, Taint>;
+  lineage: Lineage;
   isMarked: boolean;
 }
 
@@ -93,10 +106,12 @@ export function assertionOf(
     otherValues: new Set(),
     confidence,
     grounds: groundsOf(envelope),
+    weakGrounds: new Set(),
     revises: revisedBy(envelope),
     window: windowOf(envelope),
     standing: "live",
     taints: new Map(),
+    lineage: { versions: new Set(), retractions: new Set() },
     isMarked: false,
   };
 }
@@ -114,13 +129,12 @@ export function keyOf(envelope: Envelope, cause?: Assertion): string | undefined
   return undefined;
 }
 
+/** Its id and its key; what has no key goes by its resource, or by its event. */
 function namesOf(envelope: Envelope, key: string | undefined): string[] {
   const { id } = envelope;
-  const names = new Set([id, `belief:${id}`]);
-  if (key !== undefined) names.add(key);
+  if (key !== undefined) return [id, key];
   const resource = payloadText(envelope, "resource");
-  if (resource !== undefined) names.add(resource).add(`state:${resource}`);
-  return [...names];
+  return resource === undefined ? [id, `belief:${id}`] : [id, resource];
 }
 
 function claimedBy(envelope: Envelope): string | undefined {
@@ -141,8 +155,9 @@ export function revisedTo(envelope: Envelope): string {
   return textOf(text);
 }
 
-/** Equal texts are equal values (spec 6.1, deep-equal). */
-export const textOf = (value: unknown): string => canonicalJson(value as object);
+/** Equal texts are equal values (spec 6.1, deep-equal); nothing is no value. */
+export const textOf = (value: unknown): string =>
+  value === undefined ? "" : canonicalJson(value as object);
 
 /** `causation_id` and `evidence_chain` (spec 6.1, dependency edges). */
 function groundsOf({ id, causation_id: cause, evidence_chain: chain = [] }: Envelope): Set<string> {

@@ -79,7 +79,8 @@ export class BeliefDomain {
     } else if (envelope.type === "freshness.window.changed") {
       this.#freshness.change(event, ledger);
       this.#conflicts.review(ledger, payloadText(envelope, "resource") ?? "");
-    } else if (envelope.type === "freshness.expired") this.#freshness.noticed(event, ledger);
+    } else if (envelope.type === "belief.conflict.detected") this.#conflicts.report(event, ledger);
+    else if (envelope.type === "freshness.expired") this.#freshness.noticed(event, ledger);
     else if (assertsSomething(envelope)) this.#assert(event, ledger);
   }
 

@@ -42,10 +42,12 @@ export class ConflictRules {
     if (before === undefined) return;
     before.hasChanged = true;
     const claims = ledger.claimsOn(key);
+    const present = sure(liveOn(ledger, key));
     for (const [signature, said] of before.conflicts) {
       const stands = [...said].every(([source, value]) => {
         const claim = claims.get(source);
-        return claim?.standing === "live" && claim.value === value;
+        const isSame = claim?.standing === "live" && claim.value === value;
+        return isSame && isContradicted(claim, present);
       });
       if (!stands) before.conflicts.delete(signature);
     }
@@ -58,11 +60,18 @@ export class ConflictRules {
     this.settle(ledger, key);
   }
 
+  /** What an agent reports as a conflict binds nobody, but it can be settled. */
+  report({ envelope, frame }: DomainEvent, ledger: Ledger): void {
+    const subject = payloadText(envelope, "subject") ?? "";
+    ledger.remember(ledger.reports, envelope.id, subject, frame.at);
+  }
+
   /** A `belief.revised` settles what it names: the conflict, or a claim of it. */
   revise({ envelope, frame }: DomainEvent, ledger: Ledger): void {
     const { causation_id: cause, source } = envelope;
     if (cause === undefined) return;
-    for (const key of [ledger.assertions.get(cause)?.key, ledger.conflicts.get(cause)]) {
+    const { assertions, conflicts, reports } = ledger;
+    for (const key of [assertions.get(cause)?.key, conflicts.get(cause), reports.get(cause)]) {
       if (key === undefined || ledger.claimsOn(key).size === 0) continue;
       this.#told.get(ledger)?.delete(key);
       entry(this.#revised, ledger).set(key, frame.seq);
@@ -93,7 +102,10 @@ export class ConflictRules {
     told.set(subject, before);
     const claims = ledger.claimsOn(subject);
     const said = new Map(sourcesOf(listed).map((source) => [source, claims.get(source)?.value]));
-    const signature = JSON.stringify([count, ...[...said].sort()]);
+    const shown = listed.map((each) =>
+      isObject(each) ? [textOf(each.source), textOf(each.value)] : [],
+    );
+    const signature = JSON.stringify([count, [...said].sort(), shown.map(textOf).sort()]);
     // Where not all are listed, those that are not may be others.
     const isWhole = count === undefined || count === listed.length;
     if (before.conflicts.has(signature) && (isWhole || !before.hasChanged)) {
@@ -153,8 +165,7 @@ function faultOf(listed: readonly unknown[], claims: ReadonlyMap<string, Asserti
     if (confidence !== undefined && confidence !== claim.confidence) {
       return `${source} is not ${String(confidence)} sure`;
     }
-    const own = permitted([claim]);
-    if (!own.some((span) => present.some((other) => overlap(span, other)))) {
+    if (!isContradicted(claim, present)) {
       return `nobody contradicts ${source}`;
     }
   }
@@ -181,14 +192,23 @@ function permitted(claims: readonly Assertion[]): Span[] {
   });
 }
 
-/** The time during which each claim was both known and valid. */
-function demanded(claims: readonly Assertion[]): Span[] {
-  return claims.flatMap(({ source, value, otherValues, at, window: { from, end, others } }) =>
+/** The validity of each claim of which nothing is in doubt. */
+function sure(claims: readonly Assertion[]): Span[] {
+  return claims.flatMap(({ source, value, otherValues, window: { from, end, others } }) =>
     value === undefined || others.size > 0 || otherValues.size > 0
       ? []
-      : [{ source, from: Math.max(from, at), end, value }],
+      : [{ source, from, end, value }],
   );
 }
+
+/** The time during which each such claim was both known and valid. */
+const demanded = (claims: readonly Assertion[]): Span[] =>
+  claims.flatMap((claim) =>
+    sure([claim]).map((span) => ({ ...span, from: Math.max(span.from, claim.at) })),
+  );
+
+const isContradicted = (claim: Assertion, present: readonly Span[]): boolean =>
+  permitted([claim]).some((span) => present.some((other) => overlap(span, other)));
 
 const overlap = (one: Span, other: Span): boolean =>
   one.source !== other.source &&

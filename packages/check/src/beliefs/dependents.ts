@@ -52,6 +52,10 @@ export class DependentRules {
     // Perhaps it was taken back before it came.
     if (ledger.retractedIds.has(assertion.id)) assertion.standing = "unsure";
     for (const ground of assertion.grounds) this.#fall(ledger, assertion, ground);
+    // What cited it before it came perhaps rests on what is in doubt already.
+    for (const retraction of assertion.lineage.retractions) {
+      spread(ledger, retraction, [{ id: assertion.id, certainty: "perhaps" }]);
+    }
   }
 
   #rest(ledger: Ledger, assertion: Assertion, ground: string): void {
@@ -62,15 +66,18 @@ export class DependentRules {
   /** What its ground is tainted with, it is tainted with. */
   #fall(ledger: Ledger, assertion: Assertion, ground: string): void {
     const spreadAs = (retraction: Retraction, certainty: Certainty): void =>
-      spread(ledger, retraction, taint(ledger, assertion, retraction, certainty));
+      spread(ledger, retraction, taint(assertion, retraction, certainty));
     const early = ledger.retractedIds.get(ground);
     if (early !== undefined) spreadAs(early, "perhaps");
     const found = ledger.assertions.get(ground);
     if (found === undefined || found === assertion) return;
+    if (found.lineage !== assertion.lineage) {
+      for (const retraction of found.lineage.retractions) spreadAs(retraction, "perhaps");
+    }
     const before = assertion.at - this.#context.settings.retentionMs;
     // Who puts right what is in doubt, or says it anew, settles it and does not rest on it.
     const isAnew = found.key === assertion.key && found.source === assertion.source;
-    const isSettled = assertion.revises === ground || isAnew;
+    const isSettled = assertion.revises === ground || isAnew || assertion.weakGrounds.has(ground);
     for (const [retraction, { certainty, isSeed }] of found.taints) {
       const isSure = certainty === "surely" && !isSettled && retraction.at >= before;
       const passes = isSure && (isSeed || found.standing === "live");
@@ -143,24 +150,19 @@ function seedsOf(envelope: Envelope, ledger: Ledger): Map<Assertion, Certainty> 
 }
 
 /** The taint it gets, and the step on from it; nothing when it had as much before. */
-function taint(
-  ledger: Ledger,
-  assertion: Assertion,
-  retraction: Retraction,
-  certainty: Certainty,
-): Step[] {
+function taint(assertion: Assertion, retraction: Retraction, certainty: Certainty): Step[] {
   const before = assertion.taints.get(retraction);
   if (before !== undefined && (before.certainty === "surely" || certainty === "perhaps")) {
     if (before.isSeed) assertion.taints.set(retraction, { ...before, isSeed: false });
     return [];
   }
   assertion.taints.set(retraction, { certainty, isSeed: false });
-  const isLive = assertion.standing === "live";
-  const passes = certainty === "surely" && isLive;
+  const passes = certainty === "surely" && assertion.standing === "live";
   const steps: Step[] = [{ id: assertion.id, certainty: passes ? "surely" : "perhaps" }];
-  // Who cites an earlier version of what is in doubt perhaps rests on it as well.
-  if (isLive) {
-    for (const { id } of ledger.earlier(assertion)) steps.push({ id, certainty: "perhaps" });
+  const { versions, retractions } = assertion.lineage;
+  if (!retractions.has(retraction)) {
+    retractions.add(retraction);
+    for (const { id } of versions) steps.push({ id, certainty: "perhaps" });
   }
   return steps;
 }
@@ -169,7 +171,8 @@ function taint(
 function spread(ledger: Ledger, retraction: Retraction, steps: Step[]): void {
   for (let step = steps.pop(); step !== undefined; step = steps.pop()) {
     for (const assertion of ledger.restingOn(step.id)) {
-      steps.push(...taint(ledger, assertion, retraction, step.certainty));
+      const certainty = assertion.weakGrounds.has(step.id) ? "perhaps" : step.certainty;
+      steps.push(...taint(assertion, retraction, certainty));
     }
   }
 }

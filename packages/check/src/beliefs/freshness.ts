@@ -3,7 +3,7 @@ import { type DomainEvent, instantIn, payloadField, payloadText } from "../domai
 import { type Assertion, isClaim } from "./assertion.ts";
 import type { BeliefContext } from "./context.ts";
 import type { Ledger } from "./ledger.ts";
-import { changeWindow, NEVER } from "./window.ts";
+import { changeWindow, NEVER, perhapsChangeWindow } from "./window.ts";
 
 export class FreshnessRules {
   readonly #context: BeliefContext;
@@ -17,25 +17,29 @@ export class FreshnessRules {
     const { envelope } = event;
     const resource = payloadText(envelope, "resource") ?? "";
     const newEnd = instantIn(envelope, "new_valid_until");
-    const all = [...ledger.named(resource)];
+    const all = [...ledger.named(resource)].filter(
+      ({ standing }) => standing === "live" || standing === "unsure",
+    );
     const own = all.filter(({ source }) => source === envelope.source);
     const named = ledger.assertions.get(envelope.causation_id ?? "");
-    const isStrange = all.length > 0 && own.length === 0 && !keeps(envelope.source, resource);
+    const isClaimed = all.some(({ standing }) => standing === "live");
+    const isStrange = isClaimed && own.length === 0 && !keeps(envelope.source, resource);
     if (isStrange && !this.#context.isLenient) {
       const message = `${envelope.source} changes the window of ${resource}, which it never asserted`;
       this.#context.sink.add("window-party", message);
     }
     if (newEnd === undefined) return;
     const createdAt = Date.parse(envelope.created_at);
-    if (own.length > 0 && (named === undefined || own.includes(named))) {
+    const isOwn = own.length > 0 && own.every(({ standing }) => standing === "live");
+    if (isOwn && (named === undefined || own.includes(named))) {
       for (const assertion of own) {
         if (changeWindow(assertion.window, newEnd, createdAt)) renewAll(ledger, assertion);
       }
       return;
     }
-    // Whose window the keeping system means, nobody says.
+    // Whose window is meant, nobody says.
     for (const assertion of all) {
-      assertion.window.others.add(newEnd).add(Math.min(newEnd, assertion.window.bound));
+      perhapsChangeWindow(assertion.window, newEnd, createdAt);
       renewAll(ledger, assertion);
     }
   }
@@ -43,7 +47,7 @@ export class FreshnessRules {
   /** An observer has noticed it before the service (spec 6.2). */
   noticed({ envelope, frame }: DomainEvent, ledger: Ledger): void {
     const resource = payloadText(envelope, "resource") ?? "";
-    for (const { window } of ledger.named(resource)) ledger.notice(resource, window.end, frame.at);
+    for (const assertion of ledger.named(resource)) ledger.notice(assertion, frame.at);
   }
 
   /** A `freshness.expired` of the service. */
@@ -59,10 +63,11 @@ export class FreshnessRules {
     }
     const assertion = ledger.assertions.get(envelope.causation_id ?? "");
     if (assertion !== undefined || !isLenient) this.#checkWindow(resource, end, assertion);
-    if (ledger.hasExpired(resource, end)) {
+    if (assertion === undefined) return;
+    if (ledger.hasExpired(assertion, end)) {
       sink.add("freshness-twice", `the window of ${resource} to ${end} has expired before`);
     }
-    ledger.expire(resource, end, frame.at);
+    ledger.expire(assertion, end, frame.at);
   }
 
   /** Both places name the end (C26); nobody detects what is still to come. */

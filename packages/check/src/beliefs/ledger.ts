@@ -16,6 +16,8 @@ export class Ledger {
   readonly #noticed = new Map<string, number>();
   /** Something the service owed could not be logged: nothing is missed from there on. */
   isExcused = false;
+  /** Keys of conflicts that agents have reported. */
+  readonly reports = new Map<string, string>();
   readonly #byName = new Map<string, Set<Assertion>>();
   readonly #restingOn = new Map<string, Set<Assertion>>();
   /** By key, then by source: several sources speak of one subject. */
@@ -41,9 +43,8 @@ export class Ledger {
     const claims = this.#claims.get(key) ?? new Map<string, Assertion>();
     this.#claims.set(key, claims);
     const before = claims.get(source);
-    if (before?.standing === "live" && assertion.type === "memory.fact.updated") {
-      assertion.value ??= before.value;
-    }
+    if (before !== undefined) follow(assertion, before);
+    assertion.lineage.versions.add(assertion);
     if (before !== undefined) this.end(before, "replaced", at);
     claims.set(source, assertion);
   }
@@ -67,13 +68,6 @@ export class Ledger {
     return this.#claims.get(key) ?? new Map();
   }
 
-  /** What the same source has said of the same before, as far as it is remembered. */
-  earlier({ key, source }: Assertion): Assertion[] {
-    return [...this.named(key ?? "")].filter(
-      (other) => other.source === source && other.standing === "replaced",
-    );
-  }
-
   keys(): Iterable<string> {
     return this.#claims.keys();
   }
@@ -84,33 +78,36 @@ export class Ledger {
     this.#past.push({ map, key, value, at });
   }
 
-  /** It rests on this as well (spec 6.1, `replaced_by`). */
+  /** Perhaps it rests on this as well (spec 6.1, `replaced_by`). */
   rest(assertion: Assertion, ground: string): void {
+    if (assertion.grounds.has(ground)) return;
     assertion.grounds.add(ground);
+    assertion.weakGrounds.add(ground);
     put(this.#restingOn, ground, assertion);
   }
 
-  expire(resource: string, end: number, at: number): void {
-    this.remember(this.#expired, windowKey(resource, end), at, at);
+  /** A window is that of an assertion: those of two sources may end together (spec 6.2). */
+  expire({ names, source }: Assertion, end: number, at: number): void {
+    for (const name of names) this.remember(this.#expired, windowKey(name, source, end), at, at);
   }
 
-  notice(resource: string, end: number, at: number): void {
-    this.remember(this.#noticed, windowKey(resource, end), at, at);
+  notice({ names, source, window: { end } }: Assertion, at: number): void {
+    for (const name of names) this.remember(this.#noticed, windowKey(name, source, end), at, at);
   }
 
-  hasExpired(resource: string, end: number): boolean {
-    return this.#expired.has(windowKey(resource, end));
+  hasExpired({ names, source }: Assertion, end: number): boolean {
+    return names.some((name) => this.#expired.has(windowKey(name, source, end)));
   }
 
   /** Whether somebody has said that the window is over. */
-  isKnown({ names, window: { end } }: Assertion): boolean {
-    const keys = names.map((name) => windowKey(name, end));
+  isKnown({ names, source, window: { end } }: Assertion): boolean {
+    const keys = names.map((name) => windowKey(name, source, end));
     return keys.some((key) => this.#expired.has(key) || this.#noticed.has(key));
   }
 
   /** A window was given this end anew: it may expire again. */
-  renew({ names }: Assertion, end: number): void {
-    for (const name of names) this.#expired.delete(windowKey(name, end));
+  renew({ names, source }: Assertion, end: number): void {
+    for (const name of names) this.#expired.delete(windowKey(name, source, end));
   }
 
   /** Lets go of what was over before a time. */
@@ -129,6 +126,7 @@ export class Ledger {
 
   #drop(assertion: Assertion): void {
     const { id, key, names, grounds, source } = assertion;
+    assertion.lineage.versions.delete(assertion);
     if (this.assertions.get(id) === assertion) this.assertions.delete(id);
     for (const name of names) take(this.#byName, name, assertion);
     for (const ground of grounds) take(this.#restingOn, ground, assertion);
@@ -140,7 +138,19 @@ export class Ledger {
   }
 }
 
-const windowKey = (resource: string, end: number): string => `${end} ${resource}`;
+/** The same source says it again: an update without a value keeps it, and a claim that still stands is the same one. */
+function follow(assertion: Assertion, before: Assertion): void {
+  const keepsValue = assertion.type === "memory.fact.updated" && assertion.value === undefined;
+  if (keepsValue && before.standing !== "withdrawn") {
+    if (before.standing === "live") assertion.value = before.value;
+    else if (before.value !== undefined) assertion.otherValues.add(before.value);
+    for (const value of before.otherValues) assertion.otherValues.add(value);
+  }
+  if (before.standing !== "withdrawn" && !before.isMarked) assertion.lineage = before.lineage;
+}
+
+const windowKey = (name: string, source: string, end: number): string =>
+  JSON.stringify([end, source, name]);
 
 function put(map: Map<string, Set<Assertion>>, key: string, assertion: Assertion): void {
   const found = map.get(key);

@@ -12,6 +12,8 @@ export interface Window {
   /** `created_at` of the assertion, and of the change in force. */
   readonly createdAt: number;
   changedAt: number | undefined;
+  /** The newest change of which nobody says whether it is in force. */
+  doubtfulAt: number;
 }
 
 /** The end of what never ends. */
@@ -28,6 +30,7 @@ export function windowOf(envelope: Envelope): Window {
     others: new Set(),
     createdAt,
     changedAt: undefined,
+    doubtfulAt: -Infinity,
   };
 }
 
@@ -36,7 +39,7 @@ export function changeWindow(window: Window, newEnd: number, createdAt: number):
   if (window.changedAt !== undefined && createdAt < window.changedAt) return false;
   const end = Math.min(newEnd, window.bound);
   // Whether what was decided before the assertion was made still counts, nobody says.
-  if (createdAt < window.createdAt) {
+  if (createdAt < Math.max(window.createdAt, window.doubtfulAt)) {
     window.others.add(end);
     return true;
   }
@@ -44,4 +47,10 @@ export function changeWindow(window: Window, newEnd: number, createdAt: number):
   window.others.clear();
   window.changedAt = createdAt;
   return true;
+}
+
+/** Somebody changes it of whom nobody says whether he means this one. */
+export function perhapsChangeWindow(window: Window, newEnd: number, createdAt: number): void {
+  window.others.add(Math.min(newEnd, window.bound));
+  window.doubtfulAt = Math.max(window.doubtfulAt, createdAt);
 }
