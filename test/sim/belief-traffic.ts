@@ -16,8 +16,15 @@ import { type Given, given, SimRandom } from "@harmovela/testkit";
 
 const START = Date.UTC(2026, 10, 30, 10);
 const STREAM = "HV_LOG_BELIEFS";
-const SOURCES = ["agent:a", "agent:b", "agent:c", "memory:main", "context:main", "harness:h"];
-const SPANS = ["PT0S", "PT1S", "PT5S", "PT1M", "P1M"];
+const SOURCES = [
+  "agent:a",
+  "agent:b",
+  "agent:c",
+  "memory:main",
+  "context:main",
+  "harness:h",
+] as const;
+const SPANS = ["PT0S", "PT1S", "PT5S", "PT1M", "P1M"] as const;
 
 export class BeliefTraffic {
   readonly world: Given<BeliefState>;
@@ -143,7 +150,7 @@ export class BeliefTraffic {
   /** One of the newest events: chains grow long, and the old ones are cited too. */
   #id(): string {
     const { length } = this.#ids;
-    if (this.#random.chance(0.2)) return this.#random.pick(this.#ids);
+    if (this.#random.chance(0.2)) return this.#random.pick(this.#ids) ?? "evt_elsewhere";
     const latest = [...this.world.log].reverse().find((entry) => entry.kind === "event");
     if (latest?.kind === "event" && this.#random.chance(0.3)) return latest.envelope.id;
     return this.#ids[Math.max(0, length - 1 - this.#below(8))] ?? "evt_elsewhere";

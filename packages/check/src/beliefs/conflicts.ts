@@ -187,7 +187,7 @@ function permitted(claims: readonly Assertion[]): Span[] {
   return claims.flatMap((claim) => {
     const { from, end, others } = claim.window;
     const latest = Math.max(end, ...others);
-    if (claim.standing === "withdrawn") return [];
+    if (claim.standing === "withdrawn" || latest <= from) return [];
     return valuesOf(claim).map((value) => ({ source: claim.source, from, end: latest, value }));
   });
 }
@@ -195,7 +195,7 @@ function permitted(claims: readonly Assertion[]): Span[] {
 /** The validity of each claim of which nothing is in doubt. */
 function sure(claims: readonly Assertion[]): Span[] {
   return claims.flatMap(({ source, value, otherValues, window: { from, end, others } }) =>
-    value === undefined || others.size > 0 || otherValues.size > 0
+    value === undefined || end <= from || others.size > 0 || otherValues.size > 0
       ? []
       : [{ source, from, end, value }],
   );

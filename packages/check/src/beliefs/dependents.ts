@@ -40,7 +40,8 @@ export class DependentRules {
     }
     const { causation_id: cause } = envelope;
     if (cause !== undefined && !ledger.assertions.has(cause)) {
-      ledger.remember(ledger.retractedIds, cause, retraction, retraction.at);
+      const all = new Set([...(ledger.retractedIds.get(cause) ?? []), retraction]);
+      ledger.remember(ledger.retractedIds, cause, all, retraction.at);
     }
     if (cause !== undefined) steps.push({ id: cause, certainty: "perhaps" });
     spread(ledger, retraction, steps);
@@ -67,8 +68,7 @@ export class DependentRules {
   #fall(ledger: Ledger, assertion: Assertion, ground: string): void {
     const spreadAs = (retraction: Retraction, certainty: Certainty): void =>
       spread(ledger, retraction, taint(assertion, retraction, certainty));
-    const early = ledger.retractedIds.get(ground);
-    if (early !== undefined) spreadAs(early, "perhaps");
+    for (const early of ledger.retractedIds.get(ground) ?? []) spreadAs(early, "perhaps");
     const found = ledger.assertions.get(ground);
     if (found === undefined || found === assertion) return;
     if (found.lineage !== assertion.lineage) {

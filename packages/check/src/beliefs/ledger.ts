@@ -7,7 +7,7 @@ export class Ledger {
   readonly assertions = new Map<string, Assertion>();
   readonly retractions = new Map<string, Retraction>();
   /** Retracted by the id of an event that nobody had logged. */
-  readonly retractedIds = new Map<string, Retraction>();
+  readonly retractedIds = new Map<string, ReadonlySet<Retraction>>();
   /** Keys of detected conflicts that nobody has called resolved, by the id of the event. */
   readonly conflicts = new Map<string, string>();
   /** Windows that have expired, by resource and end. */
