@@ -15,7 +15,7 @@ export function createTracker(
     service: complete.service,
     decider: createBeliefDecider(complete),
     settings: { ...complete },
-    observes: ["tasks"],
+    observes: ["tasks", "provenance"],
     reads: BELIEF_READS,
   };
 }

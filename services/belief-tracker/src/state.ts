@@ -1,5 +1,6 @@
 /**
- * State of the domain `beliefs`: a fold of its log and, for sessions, of the log of `tasks`.
+ * State of the domain `beliefs`: a fold of its log; for sessions also of that of `tasks`, for lost
+ * evidence of that of `provenance`.
  *
  * 1. A claim is what one source says about one subject. Who says it again updates it; what was
  *    withdrawn or marked is never changed any more: saying it again makes another claim.
