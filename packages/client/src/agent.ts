@@ -117,6 +117,7 @@ export class Agent {
       publish: (draft) => this.#publishJudged(draft),
       read: (verb, params, bounds) => this.read("beliefs", verb, params, bounds),
       observe: (wanted) => this.#observe(wanted),
+      note: (cursor) => this.#note(cursor),
     });
     this.#work = {
       ...this.#tasks,

@@ -79,7 +79,9 @@ export class BeliefWatch implements AsyncIterableIterator<BeliefNews, undefined>
       const { value, done } = await this.#observation.next();
       if (done) return { done: true, value: undefined };
       const news = this.#newsOf(value);
-      if (news !== undefined) return { done: false, value: news };
+      if (news === undefined) continue;
+      this.#agent.note(news.cursor);
+      return { done: false, value: news };
     }
   }
 

@@ -23,6 +23,8 @@ export interface BeliefAgent {
   publish(draft: Draft): Promise<Verdict>;
   read(verb: string, params: JsonObject, options?: ReadOptions): Promise<Reading>;
   observe(options: ObserveOptions): Observation;
+  /** What was read up to here, later answers hold. */
+  note(cursor: string): void;
 }
 
 /** A claim of one source, or whatever is claimed on a key. */
@@ -103,7 +105,8 @@ export class Beliefs {
 
   /**
    * What becomes of a key: asserted, revised, retracted, contradicted, resolved, stale, in doubt. Nothing
-   * is missed after `ready`. Breaking out of the loop closes it; so does the agent.
+   * is missed after `ready`, and whoever asks after news gets an answer that holds them. Breaking out of
+   * the loop closes it; so does the agent.
    */
   watch(key: string, options: WatchOptions = {}): BeliefWatch {
     return new BeliefWatch(this.#agent, key, options);
