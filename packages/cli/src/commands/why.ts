@@ -13,7 +13,7 @@ interface WhyOptions extends AgentCommandOptions {
 const BELIEF = "belief:";
 
 const HELP = `
-Examples:
+Example:
   $ harmovela why task_1
   task_1 (started, owner agent:planner) waits for 1 live child: …
   $ harmovela why belief:memory:deadline
