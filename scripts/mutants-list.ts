@@ -261,7 +261,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "cross-tenant acts need no role",
-    file: `${COORDINATOR}/src/rules/governance.ts`,
+    file: "packages/envelope/src/governance.ts",
     find: '  if (own !== other && !grants(roles, CROSS_ACCESS)) return deny("tenant_access_denied");\n',
     replace: "",
     tests: [`${COORDINATOR}/test/governance.test.ts`],

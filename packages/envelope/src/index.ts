@@ -15,6 +15,7 @@ export {
 export { addDuration, isDuration } from "./duration.ts";
 export type { Delivery, Envelope, EvidenceLink } from "./envelope.ts";
 export { Fifo } from "./fifo.ts";
+export { governanceRefusal, grantsCrossTenant } from "./governance.ts";
 export { Heap, type HeapItem } from "./heap.ts";
 export { deriveId, isDerivedId, newEventId, newId } from "./ids.ts";
 export { formatInstant, isInstant, parseInstant } from "./instant.ts";

@@ -2,6 +2,7 @@
 import {
   type Decision,
   type Envelope,
+  governanceRefusal,
   isHarness,
   type Judged,
   judgeConditions,
@@ -23,6 +24,7 @@ export function decide(state: BeliefState, settings: BeliefSettings, input: Judg
   }
   const refused =
     judgeSession(state.sessions, name, envelope, settings) ??
+    governanceRefusal(envelope) ??
     judgeConditions(state.sessions, name, envelope, settings) ??
     keyRefusal(envelope);
   if (refused) return { reject: refused };

@@ -212,7 +212,7 @@ function readWhy(
   const { subject, source, event, createdAt } = claim;
   const reasons = reasonsAgainst(claim, now);
   const who = `${subject.key}, as ${source} said (${event}) at ${formatInstant(createdAt)},`;
-  if (reasons.length > 0) return `${who} is ${reasons.map(({ text }) => text).join("; ")}`;
+  if (reasons.length > 0) return `${who} ${reasons.map(({ text }) => text).join("; ")}`;
   const until = claim.window === undefined ? "" : ` until ${formatInstant(claim.window.end)}`;
   return `${who} stands${until}: nothing speaks against it`;
 }
@@ -253,7 +253,10 @@ function meant(state: BeliefState, tenant: string, params: JsonObject): Claim[] 
 
 const FILTERS = ["all", "stale", "contradicted", "unknown"] as const;
 
-/** Live claims in the order in which their subjects came; `after` names the last key of the page before. */
+/**
+ * Live claims in the order in which their subjects came, whole subjects at a time; `after` is the
+ * `next` of the page before.
+ */
 function readList(
   state: BeliefState,
   params: JsonObject,
@@ -266,15 +269,21 @@ function readList(
   if (!FILTERS.some((known) => known === filter)) {
     throw new HarmovelaError("invalid_query", `state must be one of ${FILTERS.join(", ")}`);
   }
+  const subjects = state.tenants.get(tenant)?.subjects ?? new Map<string, Subject>();
+  if (after !== undefined && !subjects.has(after)) {
+    throw new HarmovelaError("invalid_query", "the page before is no longer known: begin again");
+  }
   const claims: JsonObject[] = [];
   let isPassed = after === undefined;
-  for (const subject of state.tenants.get(tenant)?.subjects.values() ?? []) {
+  let last = after;
+  for (const subject of subjects.values()) {
     if (!isPassed) {
       isPassed = subject.key === after;
       continue;
     }
+    if (claims.length >= limit) return { claims, next: String(last) };
+    last = subject.key;
     if (!subject.key.startsWith(prefix)) continue;
-    if (claims.length >= limit) return { claims, next: String(claims.at(-1)?.key) };
     for (const claim of subject.claims.values()) {
       if (isWanted(claim, filter, now)) claims.push(viewOf(claim, now));
     }

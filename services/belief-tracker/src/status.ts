@@ -40,15 +40,15 @@ function standing(claim: Claim): Reason[] {
     const { id, by, at, isRetraction, reason } = withdrawn;
     const how = isRetraction ? "retracted" : "invalidated";
     const because = reason === undefined ? "" : `, because: ${reason}`;
-    const text = `${how} by ${by} (${id}) at ${formatInstant(at)}${because}`;
+    const text = `was ${how} by ${by} (${id}) at ${formatInstant(at)}${because}`;
     return [{ reason: "withdrawn", text, details: { event_id: id, by } }];
   }
   if (!isLive(claim) && mark === undefined) {
-    return [{ reason: "superseded", text: "said again since", details: {} }];
+    return [{ reason: "superseded", text: "was said again since", details: {} }];
   }
   if (overruledBy === undefined) return [];
   const details = { event_id: overruledBy };
-  return [{ reason: "revised", text: `decided otherwise by ${overruledBy}`, details }];
+  return [{ reason: "revised", text: `was decided otherwise by ${overruledBy}`, details }];
 }
 
 function reEvaluation({ mark, due, status }: Claim): Reason[] {
@@ -60,7 +60,7 @@ function reEvaluation({ mark, due, status }: Claim): Reason[] {
     return [{ reason: "awaiting_re_evaluation", text, details }];
   }
   if (status !== "unknown") return [];
-  const text = "its own source says that it is not known any more";
+  const text = "is in doubt: its own source says that it is not known any more";
   return [{ reason: "awaiting_re_evaluation", text, details: {} }];
 }
 
@@ -69,15 +69,15 @@ function contradiction({ subject, source, status }: Claim): Reason[] {
   if (conflict?.contested.has(source)) {
     const others = othersIn(subject, source);
     const names = others.map(({ source: other, value }) => `${other} (${value})`).join(", ");
-    const text = `contradicted by ${names} since ${formatInstant(conflict.at)} (${conflict.id})`;
+    const text = `is contradicted by ${names} since ${formatInstant(conflict.at)} (${conflict.id})`;
     return [{ reason: "contradicted", text, details: { conflict: conflict.id, by: others } }];
   }
   if (report !== undefined) {
-    const text = `reported as contradicted by ${report.by} (${report.id})`;
+    const text = `is reported as contradicted by ${report.by} (${report.id})`;
     return [{ reason: "contradicted", text, details: { conflict: report.id } }];
   }
   if (status !== "contradicted") return [];
-  const text = "its own source says that it is contradicted";
+  const text = "is in doubt: its own source says that it is contradicted";
   return [{ reason: "contradicted", text, details: {} }];
 }
 
@@ -102,15 +102,15 @@ function freshness(claim: Claim, now: Instant): Reason[] {
     const since = formatInstant(window.end);
     const details: JsonObject = { since };
     if (refreshHint !== undefined) details.refresh_hint = refreshHint;
-    return [{ reason: "stale", text: `stale since ${since}`, details }];
+    return [{ reason: "stale", text: `is stale since ${since}`, details }];
   }
   if (validFrom <= now) return [];
   const from = formatInstant(validFrom);
-  return [{ reason: "not_yet_valid", text: `valid from ${from}`, details: { from } }];
+  return [{ reason: "not_yet_valid", text: `is valid from ${from}`, details: { from } }];
 }
 
 /** No irreversible decision may rest on it alone (spec section 8). */
 function trust({ trust: named }: Claim): Reason[] {
   if (named !== "unverified") return [];
-  return [{ reason: "unverified", text: "its source is unverified", details: {} }];
+  return [{ reason: "unverified", text: "comes from an unverified source", details: {} }];
 }
