@@ -132,11 +132,11 @@ test("beliefs lists what is claimed, and why says how it stands", async () => {
   assert.equal(rows.length, 2);
   assert.match(
     rows[0] ?? "",
-    /^memory:gate {2}"A12" {2}agent:app {2}contradicted {2}contradicted by/,
+    /^memory:gate {2}"A12" {2}agent:app {2}contradicted {2}is contradicted by/,
   );
   assert.match(
     rows[1] ?? "",
-    /"B3\\u\{202e\}" {2}agent:board {2}contradicted {2}contradicted by agent:app/,
+    /"B3\\u\{202e\}" {2}agent:board {2}contradicted {2}is contradicted by agent:app/,
   );
   const [first = ""] = (await ok("beliefs", "--json", "--limit", "1")).split("\n");
   const { key, source, event_id: event } = JSON.parse(first) as Record<string, string>;
