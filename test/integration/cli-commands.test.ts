@@ -116,6 +116,37 @@ test("publish, tree, why and cancel work on one task", async () => {
   assert.match(await ok("why", "sub"), /cancelled by the cancellation of its ancestor top/);
 });
 
+test("beliefs lists what is claimed, and why says how it stands", async () => {
+  const claim = (agent: string, value: unknown) =>
+    ok(
+      "publish",
+      "memory.fact.added",
+      "--as",
+      agent,
+      "--payload",
+      JSON.stringify({ fact_id: "gate", value }),
+    );
+  await claim("agent:app", "A12");
+  await claim("agent:board", "B3\u202e");
+  const rows = (await ok("beliefs", "memory:", "--state", "contradicted")).trim().split("\n");
+  assert.equal(rows.length, 2);
+  assert.match(
+    rows[0] ?? "",
+    /^memory:gate {2}"A12" {2}agent:app {2}contradicted {2}is contradicted by/,
+  );
+  assert.match(
+    rows[1] ?? "",
+    /"B3\\u\{202e\}" {2}agent:board {2}contradicted {2}is contradicted by agent:app/,
+  );
+  const [first = ""] = (await ok("beliefs", "--json", "--limit", "1")).split("\n");
+  const { key, source, event_id: event } = JSON.parse(first) as Record<string, string>;
+  assert.deepEqual([key, source], ["memory:gate", "agent:app"]);
+  const mine = /as agent:app said .* is contradicted by agent:board/;
+  assert.match(await ok("why", "belief:memory:gate", "--source", "agent:app"), mine);
+  assert.match(await ok("why", `belief:${event}`), mine);
+  assert.match(await refused("why", "belief:nothing"), /nothing is claimed/);
+});
+
 test("tail --json prints the envelopes of one task", async () => {
   await using tail = new CliProcess(["tail", "--json", "--from-start", "--task", "top", ...server]);
   await tail.until(({ events }) => events.some(({ type }) => type === "task.cancelled"));

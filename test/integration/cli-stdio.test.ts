@@ -64,7 +64,7 @@ test("what cannot be read is refused on stderr, what can be is judged, and it go
     Buffer.from(`${line("environment.observed", { id: "nameless", source: "a\nb" })}\n`),
     Buffer.from(`${line("no.such.type", { id: "unknown" })}\n`),
     Buffer.from(`${line("environment.observed", { id: "foreign", tenant_id: "other" })}\n`),
-    Buffer.from(`${line("memory.fact.added", { id: "vacant" }, { fact_id: "f", value: 1 })}\n`),
+    Buffer.from(`${line("interruption.requested", { id: "vacant", task_id: "t" })}\n`),
     Buffer.from(`${line("event.acknowledged", { id: "ack" }, { acknowledged_event_id: "x" })}\n`),
     Buffer.from(`${line("session.heartbeat", { id: "beat" })}\n`),
     Buffer.from(good),
@@ -93,7 +93,7 @@ test("what cannot be read is refused on stderr, what can be is judged, and it go
   const vacant = eventsOf(stdout).find((event) => event.causation_id === "vacant");
   const { error } = (vacant?.payload ?? {}) as { error?: { retryable: boolean; message: string } };
   assert.equal(error?.retryable, true);
-  assert.match(error?.message ?? "", /service:belief-tracker/);
+  assert.match(error?.message ?? "", /service:interruption-manager/);
 });
 
 test("a repeat is acknowledged and logged once; a repeat of what was refused is refused again", async () => {

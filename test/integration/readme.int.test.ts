@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { createTracker } from "@harmovela/belief-tracker";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import {
   generateTokenKeys,
@@ -48,26 +49,36 @@ async function run(path: string, url: string): Promise<string> {
 
 describe("README", () => {
   let server: NatsServer;
-  let service: RunningService;
+  let services: RunningService[];
   before(async () => {
     server = await startNatsServer();
-    service = await openService(createCoordinator(), {
+    const config = {
       servers: server.url,
       version: "0.0.0",
       logger: pino({ level: "silent" }),
       tokens: await openTokenKeys(await generateTokenKeys()),
-    });
-    await service.host.untilLeading();
+    };
+    services = [
+      await openService(createCoordinator(), config),
+      await openService(createTracker(), config),
+    ];
+    for (const { host } of services) await host.untilLeading();
   });
   after(async () => {
-    await service.close();
+    for (const service of services) await service.close();
     await server.stop();
   });
 
   test("shows the examples there are", () => {
     assert.deepEqual(
       EXAMPLES.map(([, path]) => path),
-      ["examples/agent.ts", "examples/plain.mjs", "examples/worker.ts", "examples/planner.ts"],
+      [
+        "examples/agent.ts",
+        "examples/plain.mjs",
+        "examples/worker.ts",
+        "examples/planner.ts",
+        "examples/beliefs.ts",
+      ],
     );
   });
 
@@ -91,6 +102,11 @@ describe("README", () => {
       worker.child.kill("SIGTERM");
     }
     assert.equal(await worker.ended, 0, worker.printed());
+  });
+
+  test("two agents disagree, and one defers until they agree", async () => {
+    const printed = await run("examples/beliefs.ts", server.url);
+    assert.match(printed, /deferring: contradicted\nwalking to the gate/);
   });
 
   test("a plain client gets its verdict", async () => {

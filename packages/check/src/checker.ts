@@ -1,4 +1,5 @@
 import type { Domain, Envelope } from "@harmovela/envelope";
+import { BeliefDomain } from "./beliefs/belief-domain.ts";
 import { checkContract, readControlBody, readEnvelope } from "./body.ts";
 import { EventRules } from "./event-rules.ts";
 import { type Finding, FindingSink } from "./finding.ts";
@@ -77,6 +78,7 @@ class LogChecker implements Checker {
   readonly #events: EventRules;
   readonly #plans: PlanBook;
   readonly #tasks: TaskDomain | undefined;
+  readonly #beliefs: BeliefDomain | undefined;
   readonly #control = new Map<string, number>();
   #entries = 0;
   #foreign = 0;
@@ -91,6 +93,7 @@ class LogChecker implements Checker {
     this.#events = new EventRules(this.#sink, stream, SERVICES[domain], lenient);
     this.#plans = new PlanBook(this.#sink);
     this.#tasks = domain === "tasks" ? new TaskDomain(this.#sink, this.#plans, lenient) : undefined;
+    this.#beliefs = domain === "beliefs" ? new BeliefDomain(this.#sink, lenient) : undefined;
   }
 
   push(record: StoredRecord): Finding[] {
@@ -132,6 +135,12 @@ class LogChecker implements Checker {
       this.#sink.add("exchange-open", `${correlation} to ${target}, who never spoke, is open`);
       findings.push(...this.#sink.current);
     }
+    for (const { rule, seq, subject, message } of this.#beliefs?.missing(this.#frames.lastAt) ??
+      []) {
+      this.#sink.at(seq, subject);
+      this.#sink.add(rule, message);
+      findings.push(...this.#sink.current);
+    }
     return findings;
   }
 
@@ -171,7 +180,9 @@ class LogChecker implements Checker {
     if (final === undefined) this.#events.claimId(tenant, envelope.id, frame.at);
     if (this.#events.checkRefusal(tenant, frame, envelope)) return;
     if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope);
-    this.#tasks?.onEvent({ tenant, frame, envelope, owedBy: owedBy(frame), final });
+    const event = { tenant, frame, envelope, owedBy: owedBy(frame), final };
+    this.#tasks?.onEvent(event);
+    this.#beliefs?.onEvent(event);
   }
 
   #onControl(record: StoredRecord, frame: Frame, subject: LogSubject & { area: "ctl" }): void {
@@ -200,6 +211,7 @@ class LogChecker implements Checker {
       this.#sink.add("epoch-position", `the body names epoch ${String(body.epoch)}`);
     }
     this.#tasks?.settings(body.settings);
+    this.#beliefs?.settings(body.settings);
   }
 
   #onPosition(body: Record<string, unknown>): void {
@@ -219,6 +231,7 @@ class LogChecker implements Checker {
       this.#plans.abandon(tenant, id);
       this.#tasks?.onObligationFailed(tenant, id);
     }
+    this.#beliefs?.onObligationFailed(tenant);
   }
 
   #onBegun(
@@ -237,10 +250,9 @@ class LogChecker implements Checker {
     if (isUnderWay) return;
     this.#events.claimId(tenant, envelope.id, frame.at);
     if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope);
-    this.#tasks?.onBegun(
-      { tenant, frame, envelope, owedBy: owedBy(frame), final: undefined },
-      plan,
-    );
+    const event = { tenant, frame, envelope, owedBy: owedBy(frame), final: undefined };
+    this.#tasks?.onBegun(event, plan);
+    this.#beliefs?.onBegun(event);
   }
 
   #readPlan(record: StoredRecord, tenant: string, value: unknown): OpenPlan | undefined {

@@ -136,6 +136,27 @@ export const RULES = {
   "budget-exceeded": "No accepted cost passes what is left of a budget (spec 3.2, C22).",
   "budget-owner":
     "Only who established a budget changes it, and once only establishes it (spec 3.2).",
+  "window-party":
+    "Only who asserts it, or the system that keeps it, changes how long it holds (spec 6.2).",
+  "freshness-fields":
+    "An expiry names its end in envelope and payload, and was not seen before it (spec 6.2, C26).",
+  "freshness-early": "Nothing expires before its time (spec 6.2; arch 5).",
+  "freshness-window":
+    "What expires is the window in force of the assertion that is named (spec 6.2).",
+  "freshness-twice": "A window of a resource expires once (spec 6.2).",
+  "freshness-open": "In a settled log every window that has ended has expired (spec 6.2).",
+  "conflict-fields": "A detected conflict says that its subject is contradicted (spec 4.2, 6.1).",
+  "conflict-claims":
+    "A detected conflict lists what its sources claim, each contradicted by another (spec 6.1).",
+  "conflict-twice": "The same conflict is detected once (spec 6.1).",
+  "conflict-open": "In a settled log every contradiction between sources is detected (spec 6.1).",
+  "conflict-resolved":
+    "The service calls a conflict resolved once, when its claims no longer contradict (spec 6.1).",
+  "mark-fields": "A mark names what is in doubt and what it depends on, status unknown (spec 6.1).",
+  "mark-cause": "A mark names the retraction that it follows from (spec 6.1).",
+  "mark-unreachable": "Only what rests on what was retracted is marked (spec 6.1).",
+  "mark-twice": "A retraction marks each dependent once (spec 6.1).",
+  "mark-open": "In a settled log every dependent of what was retracted is marked (spec 6.1).",
 } as const;
 
 export type RuleId = keyof typeof RULES;

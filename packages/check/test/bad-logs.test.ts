@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { checkLog, RULES, type RuleId } from "../src/index.ts";
+import { badBeliefs } from "./bad-beliefs.ts";
 import { badDelegatedTasks } from "./bad-delegated-tasks.ts";
 import { badDelegations } from "./bad-delegations.ts";
 import { badEvents } from "./bad-events.ts";
@@ -13,7 +14,7 @@ import { badPlans } from "./bad-plans.ts";
 import { badSessions } from "./bad-sessions.ts";
 import { badTasks } from "./bad-tasks.ts";
 import { badTokens } from "./bad-tokens.ts";
-import { LogBuilder, STREAM } from "./log-builder.ts";
+import { LogBuilder, streamOf } from "./log-builder.ts";
 
 const badLogs = [
   ...badFrames,
@@ -27,14 +28,17 @@ const badLogs = [
   ...badSessions,
   ...badExchanges,
   ...badForgetting,
+  ...badBeliefs,
 ];
 
 describe("a bad log is named", () => {
   for (const { rule, why, also = [], options, build } of badLogs) {
     it(`${rule}: ${why}`, () => {
-      const log = new LogBuilder();
+      const { domain = "tasks" } = options ?? {};
+      const log = new LogBuilder(domain);
       const seq = build(log);
-      const report = checkLog(log.records(), { domain: "tasks", stream: STREAM, ...options });
+      const stream = streamOf(domain);
+      const report = checkLog(log.records(), { domain, stream, ...options });
       const named = report.findings.map((finding) => `${finding.rule}@${finding.seq}`);
       assert.ok(named.includes(`${rule}@${seq}`), `wanted ${rule}@${seq}, found ${named}`);
       const allowed = new Set<RuleId>([rule, ...also]);

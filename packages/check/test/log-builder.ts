@@ -2,6 +2,7 @@
  * A log written entry by entry, legal or not. `stamp` turns the entries into stored records, so that
  * a test can take entries out, swap or double them and still get a log whose stamps are right.
  */
+import type { Domain } from "@harmovela/envelope";
 import type { StoredRecord } from "../src/index.ts";
 
 export const STREAM = "HV_LOG_TASKS";
@@ -46,9 +47,11 @@ export class LogBuilder {
   tenant = "acme";
   at = T0;
   intake = 0;
+  readonly domain: Domain;
   #ids = 0;
 
-  constructor() {
+  constructor(domain: Domain = "tasks") {
+    this.domain = domain;
     this.epoch();
   }
 
@@ -228,12 +231,12 @@ export class LogBuilder {
   }
 
   records(): StoredRecord[] {
-    return stamp(this.items);
+    return stamp(this.items, this.domain);
   }
 }
 
 /** The stored form of entries: sequences, cursors, epochs and counts as a leader writes them. */
-export function stamp(items: readonly Item[]): StoredRecord[] {
+export function stamp(items: readonly Item[], domain: Domain = "tasks"): StoredRecord[] {
   const sequences = new Map<string, number>();
   let epoch = 0;
   let prev = 0;
@@ -259,7 +262,7 @@ export function stamp(items: readonly Item[]): StoredRecord[] {
       const sequence = (sequences.get(tenant) ?? 0) + 1;
       if (!isForeign) sequences.set(tenant, instead.sequence ?? sequence);
       const stamps = {
-        cursor: instead.cursor ?? `${STREAM}:${seq}`,
+        cursor: instead.cursor ?? `${streamOf(domain)}:${seq}`,
         sequence: instead.sequence ?? sequence,
       };
       const { delivery } = item.envelope;
@@ -271,16 +274,18 @@ export function stamp(items: readonly Item[]): StoredRecord[] {
     return {
       seq,
       time: item.at + 1,
-      subject: instead.subject ?? subjectOf(item),
+      subject: instead.subject ?? subjectOf(item, domain),
       headers,
       data: instead.data ?? data,
     };
   });
 }
 
-function subjectOf(item: Item): string {
+export const streamOf = (domain: Domain): string => `HV_LOG_${domain.toUpperCase()}`;
+
+function subjectOf(item: Item, domain: Domain): string {
   const tenant = item.tenant ?? "-";
-  if (item.envelope === undefined) return `hv.${tenant}.ctl.tasks.${item.kind}`;
+  if (item.envelope === undefined) return `hv.${tenant}.ctl.${domain}.${item.kind}`;
   const { source, target, type } = item.envelope;
-  return `hv.${tenant}.log.tasks.${source}.${target ?? "-"}.${type}`;
+  return `hv.${tenant}.log.${domain}.${source}.${target ?? "-"}.${type}`;
 }

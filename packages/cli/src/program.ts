@@ -1,5 +1,6 @@
 /** The command line of `harmovela`. */
 import { Command } from "commander";
+import { beliefsCommand } from "./commands/beliefs.ts";
 import { cancelCommand } from "./commands/cancel.ts";
 import { checkCommand } from "./commands/check.ts";
 import { conformanceCommand } from "./commands/conformance.ts";
@@ -33,6 +34,7 @@ export function createProgram(): Command {
     tailCommand(),
     treeCommand(),
     whyCommand(),
+    beliefsCommand(),
     publishCommand(),
     cancelCommand(),
     checkCommand(),

@@ -20,6 +20,7 @@ test("there is exactly the set of commands that is promised", () => {
       .commands.map((command) => command.name())
       .toSorted(),
     [
+      "beliefs",
       "cancel",
       "check",
       "conformance",

@@ -9,6 +9,7 @@ import {
 } from "@harmovela/bus";
 import { type Domain, domainOf, isId, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
+import { Beliefs } from "./beliefs.ts";
 import { formatCursor, parseCursor } from "./cursor.ts";
 import { delegate } from "./delegate.ts";
 import type { DelegationHandle } from "./delegation-handle.ts";
@@ -67,6 +68,8 @@ const REMEMBERED_MAX = 256;
 export class Agent {
   readonly name: string;
   readonly tenant: string;
+  /** What is held true: asserted, revised, retracted, watched, and asked about before acting (spec 6). */
+  readonly beliefs: Beliefs;
   readonly #bus: Bus;
   readonly #clock: Clock;
   readonly #sender: Sender;
@@ -109,6 +112,13 @@ export class Agent {
       readTask: (taskId) => this.task(taskId),
       entryAt: (taskId, seq) => this.#entryAt(taskId, seq),
     };
+    this.beliefs = new Beliefs({
+      name: agent,
+      publish: (draft) => this.#publishJudged(draft),
+      read: (verb, params, bounds) => this.read("beliefs", verb, params, bounds),
+      observe: (wanted) => this.#observe(wanted),
+      note: (cursor) => this.#note(cursor),
+    });
     this.#work = {
       ...this.#tasks,
       name: agent,
@@ -313,7 +323,7 @@ export class Agent {
   async #publishJudged(draft: Draft): Promise<Verdict> {
     const verdict = await this.publish(draft);
     if ("cursor" in verdict) return verdict;
-    throw new HarmovelaError("invariant_broken", "an event of a task has a verdict");
+    throw new HarmovelaError("invariant_broken", "whatever is judged has a verdict");
   }
 
   #sayLive(draft: Draft): void {

@@ -1,4 +1,18 @@
 export { Agent, type AgentOptions, type PublishOptions, type TasksOptions } from "./agent.ts";
+export type {
+  Belief,
+  BeliefOptions,
+  Ground,
+  RetractOptions,
+  ReviseOptions,
+} from "./belief-draft.ts";
+export {
+  type BeliefChange,
+  type BeliefNews,
+  BeliefWatch,
+  type WatchOptions,
+} from "./belief-watch.ts";
+export { type BeliefName, Beliefs, type Doubt, type Useable } from "./beliefs.ts";
 export { type ConnectOptions, connect, openAgent } from "./connect.ts";
 export { formatCursor, type Position, parseCursor } from "./cursor.ts";
 export { type Acceptance, DelegationHandle, type Handoff } from "./delegation-handle.ts";

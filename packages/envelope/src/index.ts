@@ -15,6 +15,8 @@ export {
 export { addDuration, isDuration } from "./duration.ts";
 export type { Delivery, Envelope, EvidenceLink } from "./envelope.ts";
 export { Fifo } from "./fifo.ts";
+export { governanceRefusal, grantsCrossTenant } from "./governance.ts";
+export { Heap, type HeapItem } from "./heap.ts";
 export { deriveId, isDerivedId, newEventId, newId } from "./ids.ts";
 export { formatInstant, isInstant, parseInstant } from "./instant.ts";
 export { canonicalJson, sameJson } from "./json.ts";
@@ -73,6 +75,7 @@ export {
   TYPE_LENGTH_MAX,
 } from "./registry.ts";
 export { type Refusal, type Result, refuse } from "./result.ts";
+export { Ring, type RingItem } from "./ring.ts";
 export {
   envelopeSchema,
   filterSchema,

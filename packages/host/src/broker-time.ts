@@ -6,36 +6,51 @@ import type { Instant } from "@harmovela/envelope";
  * plus the monotonic time since.
  *
  * B1 Never ahead of the broker: a message is seen after it was stored.
- * B2 Never behind what was decided. A broker whose clock was set back stores messages "before" what is
- *    decided; from then on its store times are moved on by as much, so that time neither runs twice
- *    (timers would fire early) nor stands still until the clock has caught up.
+ * B2 A broker whose clock was set back stores messages "before" earlier ones. From then on its store times
+ *    are moved on by as much, so that time neither runs twice (timers would fire early) nor stands still
+ *    until the clock has caught up. That a message is older than what is decided says nothing: those that
+ *    left no entry are judged again after a take-over.
  * B3 A clock set forward is believed: it cannot be told from a machine that slept.
  */
 export class BrokerTime {
   readonly #clock: Clock;
   #offset = Number.NEGATIVE_INFINITY;
   #setBackMs = 0;
+  /** Store time of the message judged last. */
+  #stored = Number.NEGATIVE_INFINITY;
+  /** What the intake held when this leadership began; its clock was set back after these, if it was. */
+  #backlog: { upTo: number; setBackMs: number } = { upTo: 0, setBackMs: 0 };
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** The broker answers now, with this time of its clock; `decided` is the time of the newest decision. */
-  observe(time: Instant, decided: Instant): void {
+  /**
+   * A leadership begins: the broker's clock says `time`, the newest decision was at `decided`, and what the
+   * intake holds up to `backlog` was stored before.
+   */
+  begin(time: Instant, decided: Instant, backlog: number): void {
     this.#learn(Math.max(time, decided));
+    this.#backlog = { upTo: backlog, setBackMs: Math.max(0, decided - time) };
   }
 
   /** When the next message of the intake was stored, for judging it. Messages come in their order. */
-  instantOf(stored: Instant, decided: Instant): Instant {
-    const instant = this.#movedOn(stored);
-    this.#setBackMs = Math.max(instant, decided) - stored;
-    if (instant >= decided) {
-      this.#learn(instant);
+  instantOf({ seq, time }: { seq: number; time: Instant }, decided: Instant): Instant {
+    if (seq > this.#backlog.upTo && this.#backlog.setBackMs > 0) this.#endBacklog();
+    const isSetBack = time < this.#stored;
+    const before = this.#stored + this.#setBackMs;
+    this.#stored = time;
+    if (isSetBack) {
+      const instant = Math.max(before, decided);
+      this.#setBackMs = instant - time;
+      // What has passed since the message before is not known: timers are late by it rather than early.
+      this.#offset = instant - this.#clock.monotonic();
       return instant;
     }
-    // What has passed since the newest decision is not known: timers are late by it rather than early.
-    this.#offset = decided - this.#clock.monotonic();
-    return decided;
+    const instant = this.#movedOn(time);
+    this.#setBackMs = instant - time;
+    this.#learn(instant);
+    return instant;
   }
 
   /** When something may be decided before the next message, which was stored then, is judged. */
@@ -46,6 +61,15 @@ export class BrokerTime {
   now(): Instant {
     const now = this.#offset + this.#clock.monotonic();
     return now > 0 ? Math.floor(now) : 0;
+  }
+
+  /** What follows was stored by the clock as it is now. A step within the backlog was seen there. */
+  #endBacklog(): void {
+    if (this.#setBackMs === 0) {
+      this.#setBackMs = this.#backlog.setBackMs;
+      this.#stored = Number.NEGATIVE_INFINITY;
+    }
+    this.#backlog.setBackMs = 0;
   }
 
   /** A clock that was set right again needs no more moving on. */

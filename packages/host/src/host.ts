@@ -409,6 +409,7 @@ class RunningHost<State> implements Host {
       releases: this.#releases,
       counters: this.#counters,
       alarms: this.#alarms,
+      backlog: intake.lastSeq,
       poisoned: this.#poisoned,
       failing: this.#failing,
       lateWork: this.#lateWork,

@@ -63,6 +63,8 @@ export interface TermContext<State> {
   releases: Releases;
   counters: Counters;
   alarms: Alarms;
+  /** What the intake held when it began. */
+  backlog: number;
   /** Causes whose entry `evolve` could not fold; shared by all terms of a process. */
   poisoned: Map<number, number>;
   failing: Set<string>;
@@ -248,7 +250,7 @@ export class Term<State> {
     if (this.#state !== "opening") return false;
     try {
       const entry = await options.writer.read(logStream(options.domain), this.#writer.last);
-      if (entry !== undefined) this.#time.observe(entry.time, fold.at);
+      if (entry !== undefined) this.#time.begin(entry.time, fold.at, this.#context.backlog);
     } catch (error) {
       options.logger.warn({ err: error }, "the bus fell silent at the take-over");
       this.#finish({ reason: "lease_lost", isFoldIntact: this.#writer.isIdle });
@@ -371,7 +373,7 @@ export class Term<State> {
     const { message } = arrived;
     let isDone = false;
     const isFine = this.#guardEvolve(message.seq, () => {
-      arrived.at ??= this.#time.instantOf(message.time, this.#context.fold.at);
+      arrived.at ??= this.#time.instantOf(message, this.#context.fold.at);
       if (message.seq > intake.judged + 1) this.#recordGap(intake, message.seq - 1);
       if (!this.#obligations.workOffTimers(arrived.at)) return;
       if (this.#writer.room < 2) return;

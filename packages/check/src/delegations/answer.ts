@@ -1,9 +1,9 @@
 import type { Envelope } from "@harmovela/envelope";
+import { instantIn } from "../domain-event.ts";
 import { isElsewhere, type TaskContext, type TaskEvent } from "../tasks/context.ts";
 import { earlier } from "../tasks/deadline.ts";
 import type { Task } from "../tasks/task.ts";
 import type { Delegation, DelegationState } from "./delegation.ts";
-import { instantIn } from "./instant.ts";
 import type { TokenBook } from "./token-book.ts";
 
 /** From which states an offer ends by itself: nobody has accepted it. */

@@ -1,4 +1,5 @@
 import type { Envelope } from "@harmovela/envelope";
+import { instantIn } from "../domain-event.ts";
 import { checkOpen } from "../tasks/closed.ts";
 import { linked, payloadText, type TaskContext, type TaskEvent } from "../tasks/context.ts";
 import { adopt, checkParent, create } from "../tasks/submission.ts";
@@ -6,7 +7,6 @@ import { isTerminal } from "../tasks/table.ts";
 import { ownerOf, type Task } from "../tasks/task.ts";
 import { type DelegationBook, keyOf } from "./book.ts";
 import type { Delegation } from "./delegation.ts";
-import { instantIn } from "./instant.ts";
 
 /** `delegation.requested`: a new task under a parent, or one that its owner offers (spec 5.6). */
 export function request(

@@ -1,10 +1,11 @@
 import type { Envelope } from "@harmovela/envelope";
+import { type DomainEvent, payloadField } from "../domain-event.ts";
 import type { FindingSink } from "../finding.ts";
-import type { Frame } from "../frame.ts";
-import type { OpenPlan, PlanBook } from "../plan-book.ts";
-import { isObject } from "../record.ts";
+import type { PlanBook } from "../plan-book.ts";
 import type { Settings } from "../settings.ts";
 import type { Forest } from "./forest.ts";
+
+export { payloadField, payloadText } from "../domain-event.ts";
 
 /** What every rule of the domain `tasks` needs. */
 export interface TaskContext {
@@ -43,28 +44,8 @@ export function isElsewhere(
   );
 }
 
-/** An event at hand. */
-export interface TaskEvent {
-  tenant: string;
-  frame: Frame;
-  envelope: Envelope;
-  /** The obligation that it discharges; undefined for what came through the intake. */
-  owedBy: string | undefined;
-  /** The plan that it ends. */
-  final: OpenPlan | undefined;
-}
-
-/** A field of the payload, whatever the payload is. */
-export function payloadField(envelope: Envelope, name: string): unknown {
-  const { payload } = envelope;
-  return isObject(payload) && Object.hasOwn(payload, name) ? payload[name] : undefined;
-}
-
-/** A text of the payload; an empty one says nothing. */
-export function payloadText(envelope: Envelope, name: string): string | undefined {
-  const value = payloadField(envelope, name);
-  return typeof value === "string" && value !== "" ? value : undefined;
-}
+/** An event of this domain. */
+export type TaskEvent = DomainEvent;
 
 /** A text field of the envelope, else of the payload (spec 5.5). */
 export function linked(envelope: Envelope, name: "task_id" | "parent_task_id"): string | undefined {

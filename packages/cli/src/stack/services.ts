@@ -1,4 +1,5 @@
 /** The four services in this process. A domain whose service does not exist yet is run by a stand-in. */
+import { createTracker } from "@harmovela/belief-tracker";
 import { DOMAINS } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import type { Domain } from "@harmovela/envelope";
@@ -18,7 +19,7 @@ export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
 };
 
 /** Domains whose rules exist; the others refuse what they validate, and say why. */
-export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks"]);
+export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks", "beliefs"]);
 
 export interface Services {
   /** Services that another process leads; this one stands by. */
@@ -31,6 +32,7 @@ export interface Services {
 
 function openDomain(domain: Domain, config: ServiceConfig): Promise<RunningService> {
   if (domain === "tasks") return openService(createCoordinator(), config);
+  if (domain === "beliefs") return openService(createTracker(), config);
   const service = SERVICE_BY_DOMAIN[domain];
   return openService(
     {

@@ -1,0 +1,93 @@
+/** What an envelope means for the claims that it finds. Changes nothing. */
+import {
+  type Decision,
+  type Envelope,
+  governanceRefusal,
+  isHarness,
+  type Judged,
+  judgeConditions,
+  judgeSession,
+} from "@harmovela/envelope";
+import { type ErrorPayload, reject } from "@harmovela/failure";
+import { namedBy } from "./claims.ts";
+import { claimsToChange } from "./rules/authority.ts";
+import { assertionOf, invalidationOf, textIn } from "./rules/subject.ts";
+import { judgeChange } from "./rules/window.ts";
+import { type BeliefSettings, KEY_LENGTH_MAX } from "./settings.ts";
+import type { BeliefState, TenantState } from "./state.ts";
+import { hasToMark } from "./walks.ts";
+
+export function decide(state: BeliefState, settings: BeliefSettings, input: Judged): Decision {
+  const { envelope, tenant: name, source } = input;
+  if (settings.authenticated && isHarness(source)) {
+    return { reject: reject("unauthorized", "only the runtime speaks as a harness") };
+  }
+  const refused =
+    judgeSession(state.sessions, name, envelope, settings) ??
+    governanceRefusal(envelope) ??
+    judgeConditions(state.sessions, name, envelope, settings) ??
+    keyRefusal(envelope);
+  if (refused) return { reject: refused };
+  const tenant = state.tenants.get(name);
+  if (tenant === undefined) return { accept: envelope };
+  if (tenant.walks.has(envelope.id)) {
+    const details = { settling_by: envelope.id };
+    return { reject: reject("protocol_error", "this id names a plan under way", details) };
+  }
+  if (envelope.type === "freshness.window.changed") return decideChange(tenant, envelope);
+  if (invalidationOf(envelope) !== undefined) return decideInvalidation(tenant, envelope);
+  const crowded = crowdRefusal(tenant, settings, envelope);
+  return crowded ? { reject: crowded } : { accept: envelope };
+}
+
+/** A subject is repeated in every event about it. */
+function keyRefusal(envelope: Envelope): ErrorPayload | undefined {
+  const key =
+    assertionOf(envelope)?.key ??
+    invalidationOf(envelope)?.key ??
+    textIn(envelope, "resource") ??
+    textIn(envelope, "subject");
+  if (key === undefined || key.length <= KEY_LENGTH_MAX) return undefined;
+  return reject("invalid_envelope", `a subject has at most ${KEY_LENGTH_MAX} characters`);
+}
+
+/** As many sources as a conflict can be looked for among. */
+function crowdRefusal(
+  tenant: TenantState,
+  { sourcesMax }: BeliefSettings,
+  envelope: Envelope,
+): ErrorPayload | undefined {
+  const key = assertionOf(envelope)?.key ?? `belief:${envelope.causation_id ?? ""}`;
+  const claims = tenant.subjects.get(key)?.claims;
+  if (claims === undefined || claims.size < sourcesMax || claims.has(envelope.source)) return;
+  return reject("protocol_error", "too many sources hold a claim on this subject", {
+    subject: key,
+    sources_max: sourcesMax,
+  });
+}
+
+/** Only the asserting side takes a claim back (spec 6.1); what rests on it is marked first. */
+function decideInvalidation(tenant: TenantState, envelope: Envelope): Decision {
+  const nodes = namedBy(tenant, envelope);
+  if (nodes === undefined) return { reject: stranger(envelope) };
+  const { isRetraction = false } = invalidationOf(envelope) ?? {};
+  if (!isRetraction || !hasToMark(nodes)) return { accept: envelope };
+  return { begin: { id: envelope.id, kind: envelope.type, envelope } };
+}
+
+function stranger({ type, source }: Envelope): ErrorPayload {
+  return reject("unauthorized", `only the asserting side may send ${type}`, { source });
+}
+
+/** What is odd about a decision is told to its sender (spec 6.2). */
+function decideChange(tenant: TenantState, envelope: Envelope): Decision {
+  const key = textIn(envelope, "resource") ?? "";
+  const named = tenant.events.get(envelope.causation_id ?? "");
+  const claims = claimsToChange(tenant.subjects.get(key), envelope.source, named);
+  if (claims === undefined) return { reject: stranger(envelope) };
+  const verdicts = claims.map((claim) => judgeChange(claim, envelope));
+  const flags: string[] = [...new Set(verdicts.flatMap((verdict) => verdict.flags))];
+  if (claims.length === 0) flags.push("unknown_resource");
+  const applied = verdicts.some(({ isApplied }) => isApplied);
+  return { accept: envelope, verdict: { applied, ...(flags.length > 0 ? { flags } : {}) } };
+}

@@ -1,0 +1,5 @@
+import { runProcess } from "@harmovela/host";
+import { createTracker } from "./service.ts";
+import { VERSION } from "./version.ts";
+
+await runProcess(() => createTracker(), VERSION);

@@ -1,0 +1,32 @@
+import type { SessionSettings } from "@harmovela/envelope";
+
+/** What the rules of the domain read; every value is recorded in the log with the leadership. */
+export interface BeliefSettings extends SessionSettings {
+  defaultProfiles: string[];
+  /** Senders are proved by the connection; then only services may speak as `harness:*`. */
+  authenticated: boolean;
+  /** Agents that may hold a claim on one subject at the same time. */
+  sourcesMax: number;
+  /** How long what is over is remembered. */
+  retentionMs: number;
+  /** The identity under which the service writes derived events. */
+  service: string;
+}
+
+export const DEFAULT_BELIEF_SETTINGS: BeliefSettings = {
+  authenticated: false,
+  strictSessions: false,
+  defaultProfiles: [],
+  sourcesMax: 1000,
+  retentionMs: 30 * 86_400_000,
+  service: "service:belief-tracker",
+};
+
+/** Longest subject of claims, UTF-16 units: it is repeated in every event about it. */
+export const KEY_LENGTH_MAX = 1024;
+/** Claims listed in a conflict; the count beside them is exact. */
+export const LISTED_CLAIMS_MAX = 20;
+/** Longest value quoted in a derived event, UTF-16 units of its JSON. */
+export const QUOTED_LENGTH_MAX = 2048;
+/** Longest reason kept in state or copied into a derived event, UTF-16 units. */
+export const REASON_LENGTH_MAX = 200;
