@@ -230,6 +230,26 @@ describe("a conclusion", () => {
   });
 });
 
+test("what rests on a late conclusion is not missed while those below it are being marked", () => {
+  const scenario = world().given(named("leaf", ["mid"]), fact("base", 1, { id: "base" }));
+  scenario.given(retract("base")).settle();
+  scenario.given(named("mid", ["base"]));
+  scenario.step();
+  scenario.step();
+  scenario.given(named("x", ["mid"]));
+  scenario.settle();
+  assert.deepEqual(marked(scenario.log).sort(), ["leaf", "mid", "x"]);
+});
+
+test("plans take turns", () => {
+  const scenario = world();
+  for (const of of ["p", "q"]) {
+    scenario.given(fact(of, 1, { id: of }), named(`${of}1`, [of]), named(`${of}2`, [of]));
+  }
+  scenario.given(retract("p"), retract("q"));
+  assert.deepEqual(marked(scenario.settle()), ["p1", "q1", "p2", "q2"]);
+});
+
 describe("what nobody has asserted yet", () => {
   test("its retraction marks what cites it, and meets it when it comes", () => {
     const scenario = world().given(named("a", ["unseen"]));
