@@ -30,9 +30,12 @@ interface Shape {
   aunt: number;
 }
 
+/** HARMOVELA_CHAOS_TREE=200: as large as the tree that nobody interferes with, in some minutes. */
+const ROOT = Number(process.env.HARMOVELA_CHAOS_TREE ?? 48);
+
 /** Killed after every single step; and after ten, several of which were under way at once. */
 const SHAPES: Shape[] = [
-  { steps: 1, root: 48, aunt: 8 },
+  { steps: 1, root: ROOT, aunt: Math.ceil(ROOT / 6) },
   { steps: 10, root: 120, aunt: 20 },
 ];
 
