@@ -54,9 +54,12 @@ export class IntakeQueue {
     return this.#waiting.length + this.#taken.length + this.#reader.buffered === 0;
   }
 
-  /** The next one to be judged, of those that were taken. */
-  get first(): StoredMessage | undefined {
-    return this.#waiting[0]?.message ?? this.#taken[0];
+  /** The next one to be judged, when it has arrived. */
+  peek(): StoredMessage | undefined {
+    const [waiting] = this.#waiting;
+    if (waiting !== undefined) return waiting.message;
+    if (this.#taken.length === 0) this.#taken.push(...this.#reader.take(1));
+    return this.#taken[0];
   }
 
   /** It is not known yet whether something that was removed is still on its way. */

@@ -15,7 +15,7 @@ import {
   type StreamState,
   type Subscription,
 } from "@harmovela/bus";
-import { HeartbeatMemory, type Instant, type LogEntry } from "@harmovela/envelope";
+import { HeartbeatMemory, type Instant, type LogEntry, type TokenIssue } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import { AppendRecovery } from "./append-recovery.ts";
@@ -472,18 +472,21 @@ export class Term<State> {
     if (issueToken === undefined || tokens === undefined) {
       throw new HarmovelaError("invalid_query", "no tokens are issued here");
     }
+    const { fold } = this.#context;
+    const { tenant, source: asker, params } = request;
+    const decide = (now: Instant): TokenIssue => {
+      const answer = issueToken(fold.state, { tenant, asker, params, now });
+      if ("issue" in answer) return answer.issue;
+      const { code, message, details = {} } = answer.refused;
+      throw new HarmovelaError(code, message, { details });
+    };
+    // Whoever would get none need not wait.
+    decide(this.now());
     await this.#frozen;
     const now = await this.#instantBetween();
     if (this.#state !== "open" || this.#writer.room < 4) throw noTokensNow();
-    const { tenant, source: asker, params } = request;
-    const { fold } = this.#context;
     const at = Math.max(now, fold.at);
-    const answer = issueToken(fold.state, { tenant, asker, params, now: at });
-    if ("refused" in answer) {
-      const { code, message, details = {} } = answer.refused;
-      throw new HarmovelaError(code, message, { details });
-    }
-    const { issue } = answer;
+    const issue = decide(at);
     const cause = { owed: `token:${issue.jti}` };
     const isWritten = this.#guardEvolve(undefined, () => {
       this.#writer.control({ kind: "token_issued", body: issue, tenant, cause, at });
@@ -503,7 +506,7 @@ export class Term<State> {
     for (let attempt = 0; attempt < BETWEEN_ATTEMPTS_MAX; attempt += 1) {
       const intake = this.#intake;
       if (this.#state !== "open" || intake === undefined) break;
-      const next = intake.first;
+      const next = intake.peek();
       if (next !== undefined) return this.#time.instantBefore(next.time, fold.at);
       const { now, state } = await this.#askIntake();
       await this.#frozen;
