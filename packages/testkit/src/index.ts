@@ -7,4 +7,5 @@ export {
   type NatsServerOptions,
   startNatsServer,
 } from "./nats-server.ts";
+export { reachable } from "./reachable.ts";
 export { SimRandom } from "./simulator-random.ts";

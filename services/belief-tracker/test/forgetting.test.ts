@@ -1,11 +1,11 @@
 /** What is over is forgotten after the retention, and nothing else (architecture, section 6). */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import { reachable } from "@harmovela/testkit";
 import fc from "fast-check";
 import { createBeliefDecider, DEFAULT_BELIEF_SETTINGS, describeState } from "../src/index.ts";
 import { type BeliefState, type Claim, isLive } from "../src/state.ts";
 import { history, live } from "./generated.ts";
-import { reachable } from "./reachable.ts";
 import {
   against,
   derived,

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type DomainEntry, type Envelope, findSession, type Session } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
+import { reachable } from "@harmovela/testkit";
 import fc from "fast-check";
 import { findDelegation } from "../src/delegation/state.ts";
 import type { Memory } from "../src/families/state.ts";
@@ -14,7 +15,6 @@ import type { KnownToken } from "../src/tokens/memory.ts";
 import { claims, del, signed, tokenWorld } from "./delegation-support.ts";
 import { event, ofSession, opened } from "./family-support.ts";
 import { type Command, command, envelopeOf } from "./random-runs.ts";
-import { reachable } from "./reachable.ts";
 import { ev, type World } from "./support.ts";
 
 const RUNS = 200;

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type Envelope, formatInstant } from "@harmovela/envelope";
+import { reachable } from "@harmovela/testkit";
 import { children } from "../src/delegation/reads.ts";
 import { findDelegation } from "../src/delegation/state.ts";
 import {
@@ -16,7 +17,6 @@ import {
 import type { Task } from "../src/state.ts";
 import { claims, del, parented, signed } from "./delegation-support.ts";
 import { event } from "./family-support.ts";
-import { reachable } from "./reachable.ts";
 import { ev, running, stateOf, type World, world } from "./support.ts";
 
 const RETENTION = 1000;
