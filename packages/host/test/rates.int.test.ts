@@ -78,10 +78,10 @@ describe("refusals", () => {
       const subject = `hv.${TENANT}.in.tasks.agent:a.task.failed`;
       sender.bus.nats.publish(subject, sent, { headers: replyTo });
     }
-    await sender.bus.flush();
+    // A flush says that they have reached the server, not that they are stored.
+    const last = await eventually(() => sender.bus.read(intake, 300));
     const first = await sender.bus.read(intake, 1);
-    const last = await sender.bus.read(intake, 300);
-    assert.ok(first !== undefined && last !== undefined);
+    assert.ok(first !== undefined);
     await using counter = await openCounter(server.url);
     await counter.host.untilLeading();
     await eventually(() => (verdicts === 300 ? true : undefined));
