@@ -150,6 +150,7 @@ export class Agent {
       ),
       read: (verb, params, bounds) => this.read("tasks", verb, params, bounds),
       observe: (wanted) => this.#observe(wanted),
+      note: (cursor) => this.#note(cursor),
       sayLive: (draft) => this.#sayLive(draft),
     };
   }

@@ -110,10 +110,12 @@ async function runToEnd(
   { offer, task, interruptions, resumedFrom }: Assignment,
   work: JobFunction,
 ): Promise<boolean> {
-  if (resumedFrom === undefined && !(await begin(environment, offer, task))) {
-    if (interruptions.isAsked) await interruptions.save();
+  const isBegun = resumedFrom !== undefined || (await begin(environment, offer, task));
+  if (!isBegun) {
+    if (interruptions.isAsked && !task.isCancelRequested) await interruptions.save();
     return false;
   }
+  if (task.isInterrupted) return await giveUp(environment, task, interruptions, undefined);
   const children: DelegationHandle[] = [];
   const { agent, sessionId } = environment;
   const ctx: JobContext = {

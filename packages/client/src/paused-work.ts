@@ -1,6 +1,6 @@
 /** What a worker knows of tasks that are stopped, or that are to go on and wait for room. */
 import type { Envelope } from "@harmovela/envelope";
-import { isObject } from "./rejected-error.ts";
+import { isObject, RejectedError } from "./rejected-error.ts";
 import { isForSession } from "./resumption.ts";
 import type { WorkAgent } from "./work-agent.ts";
 
@@ -66,9 +66,8 @@ export class PausedWork {
 
   /** The request that is open, as the service tells of it. */
   async requestOf(taskId: string): Promise<Envelope | undefined> {
-    const open = await this.#agent.interruptions.get(taskId);
-    if (open === undefined) return undefined;
-    return toRequest(taskId, open);
+    const open = await ifKnown(this.#agent.interruptions.get(taskId));
+    return open && toRequest(taskId, open);
   }
 
   /** Tasks of this agent that were let go on a moment ago and that no process has. */
@@ -92,7 +91,7 @@ export class PausedWork {
   }
 
   async #resumedOf(taskId: string): Promise<Envelope | undefined> {
-    const last = await this.#agent.interruptions.last(taskId);
+    const last = await ifKnown(this.#agent.interruptions.last(taskId));
     const closed = last?.closed;
     if (!isObject(closed) || closed.type !== "interruption.resumed") return undefined;
     if (Date.now() - Date.parse(String(closed.at)) > RESUMED_MS_MAX) return undefined;
@@ -106,6 +105,16 @@ export class PausedWork {
       checkpoint_id: String(closed.checkpoint_id ?? last?.checkpoint_id),
       payload: { task_id: taskId },
     };
+  }
+}
+
+/** The manager may not know of a task yet: then nothing has interrupted it. */
+async function ifKnown<T>(asked: Promise<T>): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof RejectedError && error.code === "task_error") return undefined;
+    throw error;
   }
 }
 

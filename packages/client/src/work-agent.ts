@@ -21,6 +21,8 @@ export interface WorkAgent extends TaskAgent {
   readonly interruptionWatch: TaskWatch;
   read(verb: string, params: JsonObject, options?: ReadOptions): Promise<Reading>;
   observe(options: ObserveOptions): Observation;
+  /** What was read up to here, later answers hold. */
+  note(cursor: string): void;
   /** Says what is neither judged nor stored. */
   sayLive(draft: Draft): void;
 }

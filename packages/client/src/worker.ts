@@ -290,9 +290,10 @@ export class Worker {
     }
   }
 
-  #onInterruption({ envelope }: Observed): void {
+  #onInterruption({ envelope, cursor }: Observed): void {
     const taskId = taskOf(envelope);
     if (taskId === undefined) return;
+    this.#agent.note(cursor);
     this.#paused.onEvent(taskId, envelope);
     const running = this.#running.get(taskId);
     running?.interruptions?.onEvent(envelope);
