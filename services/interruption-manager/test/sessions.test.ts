@@ -108,6 +108,14 @@ describe("a session that closes", () => {
     assert.equal(scenario.requests().length, 3);
   });
 
+  test("gives its tasks their grace from then on, however long ago the entry before was", () => {
+    const scenario = taken().wait(3_600_000).tasks(closed("s1"));
+    // Steps are written at the time of the entry before them.
+    assert.deepEqual(brief(scenario.said(NOW)), ["requested t"]);
+    assert.deepEqual(scenario.said(NOW + 3_604_999), []);
+    assert.deepEqual(brief(scenario.said(NOW + 3_605_000)), ["requested t"]);
+  });
+
   test("leaves alone what ended, is interrupted, or is other processes'", () => {
     const scenario = taken({}, "done", "held", "stopped", "cancelled", "resumed");
     scenario.tasks(
