@@ -143,8 +143,9 @@ function observeCompensation(state: TaskState, entry: EventEntry, taskId: string
   const tenant = openTenant(state, entry.tenant);
   const task = tenant.tasks.get(taskId);
   const isMade = task !== undefined && !task.ended;
-  // Somebody has used the id for something else meanwhile.
-  if (isMade && (task.submitter !== envelope.source || task.parent)) return;
+  // Somebody has used the id for something else meanwhile, or for this already.
+  const isTaken = isMade && (task.submitter !== envelope.source || task.parent !== undefined);
+  if (isTaken || (isMade && tenant.compensations.has(taskId))) return;
   const compensation: Compensation = {
     taskId,
     original,

@@ -8,6 +8,7 @@ import { closedBy } from "../rules/closing.ts";
 import { parentIdOf } from "../rules/identity.ts";
 import { alreadyEnded, refusal, settling } from "../rules/refusals.ts";
 import type { Task, TaskState, TenantState } from "../state.ts";
+import { stoppedRefusal } from "./rules.ts";
 import type { Compensation } from "./state.ts";
 
 /** Undefined when an entry says that this end of the task is due, and the request names it. */
@@ -40,9 +41,9 @@ export function decideCompensationTask(state: TaskState, input: Judged, id: stri
     return { reject: refusal("task_error", `task ${id} exists already`, details) };
   }
   const plan = closedBy(task);
-  return plan
-    ? { reject: settling(task, plan, `task ${id} is being ended`) }
-    : { accept: envelope };
+  if (plan) return { reject: settling(task, plan, `task ${id} is being ended`) };
+  const stopped = stoppedRefusal(task, envelope.type);
+  return stopped ? { reject: stopped } : { accept: envelope };
 }
 
 /** An id that is meant for undoing something is used by whoever asked for it, and stands below nothing. */
