@@ -124,6 +124,15 @@ test("a task of elsewhere goes with its last interruption", () => {
   assert.equal(scenario.state.tenants.size, 0);
 });
 
+test("a session that closes after its tasks are forgotten leaves nothing behind", () => {
+  const scenario = short().tasks(opened("s1"), ...started("t", {}, { session_id: "s1" }));
+  scenario
+    .tasks(task("completed", "t"))
+    .wait(RETENTION + 1)
+    .tasks(nothing(), closed("s1"));
+  assert.equal(scenario.state.tenants.size, 0);
+});
+
 test("a session that closes leaves nothing behind", () => {
   const scenario = short().tasks(opened("s1"), ...started("t", {}, { session_id: "s1" }));
   scenario.tasks(closed("s1"), task("completed", "t")).wait(RETENTION + 1);
