@@ -296,7 +296,7 @@ export class Coordinator {
     else if (how === "begin" && request.type !== "task.submitted") {
       this.#begun.push(request);
       const plan = { id: request.id, kind: request.type, envelope: request };
-      this.#world.observe({ kind: "begun", plan });
+      this.#world.ofTasks({ kind: "begun", plan });
     } else this.#grant(request);
   }
 

@@ -29,7 +29,7 @@ function negotiated(): World {
   const scenario = world().tasks(opened("s1"), ...started());
   const capabilities = { protocol: "harmovela", transports: [], profiles: PROFILES };
   const ready = event("session.ready", { session_id: "s1", capabilities }, { session_id: "s1" });
-  return scenario.observe({ kind: "event", envelope: ready }, { owed: "x" });
+  return scenario.ofTasks({ kind: "event", envelope: ready }, { owed: "x" });
 }
 
 function without(envelope: Envelope, ...fields: string[]): Envelope {
