@@ -21,6 +21,7 @@ import {
 import { closeTenant, forget } from "./forgetting.ts";
 import { close, openInterruption, releaseTree } from "./interruptions.ts";
 import { ask } from "./requests.ts";
+import { openResume, passOver } from "./resumes.ts";
 import { checkpointOf } from "./rules/checkpoint.ts";
 import { deadlineMsOf, originalOf } from "./rules/compensation.ts";
 import { payloadObject, taskIdOf, textIn } from "./rules/payload.ts";
@@ -38,15 +39,7 @@ import {
 } from "./state.ts";
 import { addExternal, nameIn } from "./tasks/book.ts";
 import { giveTo, instanceOf } from "./tasks/instances.ts";
-import {
-  closePlan,
-  nextToInterrupt,
-  nextToResume,
-  openPlan,
-  openResume,
-  passMember,
-  passResumed,
-} from "./trees.ts";
+import { closePlan, nextToInterrupt, openPlan, passMember } from "./trees.ts";
 
 export function evolve(state: ManagerState, settings: ManagerSettings, entry: DomainEntry): void {
   forget(state, settings.retentionMs, entry.at);
@@ -179,16 +172,14 @@ function save(state: ManagerState, open: Interruption, entry: EventEntry): void 
 
 /** Whoever resumes his own task goes on with it in his session; else any of its owner's processes does. */
 function resume(state: ManagerState, open: Interruption, entry: EventEntry): void {
-  const { envelope, at, cause } = entry;
+  const { envelope, at } = entry;
   const { id, type, source: by, checkpoint_id: checkpoint } = envelope;
   const { task } = open;
   const { tenant } = task;
   close(state, open, { id, type, by, at, checkpoint });
   const tree = releaseTree(open);
   giveTo(state, task, by === task.owner ? instanceOf(state, tenant, envelope) : undefined);
-  const walk = "owed" in cause ? tenant.resumes.get(cause.owed) : undefined;
-  if (walk) passResumed(state, walk, task);
-  else if (tree && isForTree(envelope)) openResume(state, tenant, tree, { id, at });
+  if (tree && isForTree(envelope)) openResume(state, tenant, tree, { id, at });
 }
 
 /** By an agent it ends the task; by the service it tells that the task has ended. */
@@ -287,8 +278,7 @@ function giveUpWalk(state: ManagerState, tenant: TenantState, id: string, walk: 
     if (typeof next === "object") passMember(state, plan, next);
   }
   const resumes = tenant.resumes.get(walk);
-  const next = resumes && nextToResume(resumes);
-  if (resumes && next) passResumed(state, resumes, next.task);
+  if (resumes) passOver(state, resumes);
 }
 
 /** The task of an ended session whose interruption goes by this id. */

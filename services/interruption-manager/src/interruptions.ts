@@ -8,6 +8,7 @@
 import type { Envelope, Instant } from "@harmovela/envelope";
 import { boundedText } from "@harmovela/failure";
 import { endingIdOf } from "./derived.ts";
+import { leave } from "./resumes.ts";
 import { textIn } from "./rules/payload.ts";
 import { dueAfter } from "./rules/policy.ts";
 import { LAST_INSTANT, PAST_MAX, REASON_LENGTH_MAX } from "./settings.ts";
@@ -60,6 +61,7 @@ export function openInterruption(state: ManagerState, task: TaskRecord, opening:
     state: "requested",
     acknowledged: undefined,
     saved: undefined,
+    resume: undefined,
     closed: undefined,
     due: graceMs === undefined ? LAST_INSTANT : dueAfter(at, graceMs),
     order: state.count,
@@ -85,6 +87,7 @@ export function close(state: ManagerState, interruption: Interruption, closing: 
   const { tenant } = task;
   state.graces.remove(interruption);
   interruption.closed = closing;
+  leave(state, interruption);
   task.open = undefined;
   if (tenant.open.get(task.id) === interruption) tenant.open.delete(task.id);
   if (task.ended) state.endings.delete(keyOf(tenant.name, endingIdOf(interruption)));

@@ -10,9 +10,10 @@ import {
   derivedOfTree,
   derivedResume,
 } from "./derived.ts";
+import { nextToResume } from "./resumes.ts";
 import { type ManagerSettings, REQUESTS_UNDER_WAY_MAX } from "./settings.ts";
 import type { Instance, ManagerState, Request, TreePlan, TreeResume, Work } from "./state.ts";
-import { closeResume, nextToInterrupt, nextToResume } from "./trees.ts";
+import { nextToInterrupt } from "./trees.ts";
 
 export function owed(
   state: ManagerState,
@@ -103,7 +104,8 @@ function resumeOwed(
 ): Step | undefined {
   const next = nextToResume(resume);
   if (next?.saved === undefined) {
-    closeResume(state, resume);
+    // Those that are left end with their tasks.
+    state.ring.remove(resume);
     return undefined;
   }
   const event = derivedResume(service, resume, next.task, next.saved.checkpoint);

@@ -111,6 +111,8 @@ export interface Interruption extends HeapItem {
   readonly treeOf: string | undefined;
   /** The subtree that was stopped with it. */
   tree: Tree | undefined;
+  /** It goes on with the root of its tree. */
+  resume: TreeResume | undefined;
   state: "requested" | "acknowledged" | "saved";
   acknowledged: { readonly id: string; readonly at: Instant } | undefined;
   saved: { readonly id: string; readonly at: Instant; readonly checkpoint: string } | undefined;
@@ -171,6 +173,8 @@ export interface TreeResume extends RingItem<Work> {
   readonly at: Instant;
   /** What was saved when the root went on. */
   readonly stopped: readonly Interruption[];
+  /** So many of them are not over yet. */
+  left: number;
   place: number;
 }
 

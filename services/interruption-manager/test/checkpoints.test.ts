@@ -103,8 +103,8 @@ describe("what is saved", () => {
 
 describe("an id stands for one content", () => {
   const first = { bytes_saved: 1, location: "l", digest: digest("1") };
-  const saves = (payload: JsonObject) => {
-    const scenario = again(world().tasks(...started()), "ck", first);
+  const saves = (payload: JsonObject, scenario = world()) => {
+    again(scenario.tasks(...started()), "ck", first);
     return scenario
       .given(requested({}, { id: "i2" }), acknowledged())
       .when(saved("ck", {}, payload));
@@ -122,7 +122,8 @@ describe("an id stands for one content", () => {
   }
 
   test("the same is saved again, and is the newest one then", () => {
-    const scenario = saves(first).accepted();
+    const scenario = world();
+    saves(first, scenario).accepted();
     const view = scenario.read("checkpoint", { task_id: "t", checkpoint_id: "ck" });
     assert.equal(view.interruption, "i2");
     scenario.when(resumed()).accepted();

@@ -157,7 +157,8 @@ describe("what follows", () => {
       .tasks(...started())
       .given(requested(), acknowledged());
     const [expired] = scenario.said(NOW + 5_000);
-    const details = { settling_by: expired?.id, pending: true, policy: "force_stop" };
+    assert.ok(expired);
+    const details = { settling_by: expired.id, pending: true, policy: "force_stop" };
     scenario.when(saved()).rejected("task_error", details);
     scenario.when(resumed()).rejected("task_error", details);
     scenario.when(requested()).rejected("task_error", details);

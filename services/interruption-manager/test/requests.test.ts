@@ -78,7 +78,7 @@ describe("it is settled", () => {
     const scenario = asking();
     const request = scenario.request();
     const plan = { id: request.id, kind: request.type, envelope: request };
-    scenario.observe({ kind: "begun", plan });
+    scenario.ofTasks({ kind: "begun", plan });
     settled(scenario);
     scenario.when(requested()).rejected("task_error", { settling_by: "c", pending: true });
     scenario.grant(request);
@@ -89,8 +89,8 @@ describe("it is settled", () => {
     const scenario = asking();
     const request = scenario.request();
     const plan = { id: request.id, kind: request.type, envelope: request };
-    scenario.observe({ kind: "begun", plan });
-    scenario.observe({ kind: "obligation_failed", id: "step", reason: "" }, { owed: request.id });
+    scenario.ofTasks({ kind: "begun", plan });
+    scenario.ofTasks({ kind: "obligation_failed", id: "step", reason: "" }, { owed: request.id });
     settled(scenario);
     scenario.when(requested()).accepted();
   });

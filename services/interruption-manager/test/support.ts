@@ -63,11 +63,11 @@ export class World extends Given<ManagerState> {
 
   /** Entries of the log of `tasks`, at the clock's time. */
   tasks(...envelopes: Envelope[]): this {
-    for (const envelope of envelopes) this.observe({ kind: "event", envelope });
+    for (const envelope of envelopes) this.ofTasks({ kind: "event", envelope });
     return this;
   }
 
-  observe(
+  ofTasks(
     body:
       | { kind: "event"; envelope: Envelope }
       | { kind: "begun"; plan: Extract<DomainEntry, { kind: "begun" }>["plan"] }

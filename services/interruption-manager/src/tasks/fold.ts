@@ -36,7 +36,12 @@ export function observeTasks(
   if (refused && compensation) {
     refuseCompensation(state, compensation, { code: refused.code, at: entry.at });
   }
-  if (entry.kind !== "event") return;
+  if (entry.kind === "event") follow(state, settings, entry);
+  const tenant = state.tenants.get(entry.tenant);
+  if (tenant !== undefined) closeTenant(state, tenant);
+}
+
+function follow(state: ManagerState, settings: ManagerSettings, entry: EventEntry): void {
   const { type, source } = entry.envelope;
   if (type === "task.submitted") submit(state, settings, entry);
   else if (type.startsWith("task.")) move(state, entry);
@@ -44,7 +49,6 @@ export function observeTasks(
     const tenant = openTenant(state, entry.tenant);
     const gone = foldOffer(state, tenant, entry);
     if (gone) over(state, gone.removed, gone.end, removeTask);
-    closeTenant(state, tenant);
   }
 }
 
