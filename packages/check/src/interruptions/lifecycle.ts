@@ -1,0 +1,195 @@
+/** What agents say of interruptions: requested, acknowledged, saved, resumed or cancelled (spec 5.7). */
+import { type DomainEvent, payloadField } from "../domain-event.ts";
+import { after } from "../tasks/deadline.ts";
+import { checkEntitlement, checkOwner, checkTask } from "./authority.ts";
+import { type Interruption, isStopped, type Policy, type Stops } from "./book.ts";
+import { checkNamed, checkResumed, register } from "./checkpoints.ts";
+import { bookOf, type InterruptionContext } from "./context.ts";
+
+/** From the weakest to the strongest. */
+const POLICIES: readonly Policy[] = ["drain_then_stop", "save_and_stop", "force_stop"];
+
+/** Interruptions of a task whose answers are told from those to a newer one. */
+const EARLIER_MAX = 16;
+
+/** Absent: `save_and_stop`. */
+export function policyOf({ envelope }: DomainEvent): Policy {
+  const named = POLICIES.find((policy) => policy === envelope.interruption_policy);
+  return named ?? "save_and_stop";
+}
+
+/** Who may ask, and for what task. */
+export function checkRequest(context: InterruptionContext, event: DomainEvent, id: string): void {
+  checkEntitlement(context, event, checkTask(context, event, id));
+}
+
+/** One is open at a time; only a stronger one takes the place of one that has not stopped the task. */
+export function checkOpen({ sink }: InterruptionContext, event: DomainEvent, stops: Stops): void {
+  const { open, taskId } = stops;
+  const policy = policyOf(event);
+  if (open === undefined) return;
+  const isStronger = POLICIES.indexOf(policy) > POLICIES.indexOf(open.policy);
+  if (isStronger && !isStopped(open)) return;
+  const message = `${policy} while ${open.id} (${open.policy}) is ${open.state}`;
+  sink.add("interruption-open", message, taskId);
+}
+
+/** From here on it is open; what was open gives way. `tree`: the request for a tree that it came from. */
+export function open(
+  context: InterruptionContext,
+  event: DomainEvent,
+  stops: Stops,
+  tree: string | undefined,
+): void {
+  const { envelope, frame } = event;
+  close(stops, frame.at);
+  const policy = policyOf(event);
+  stops.open = {
+    id: envelope.id,
+    policy,
+    state: "requested",
+    seq: frame.seq,
+    subject: frame.subject,
+    savedAt: 0,
+    due: dueOf(context, event, policy),
+    tree,
+    isAdopted: false,
+    events: [envelope.id],
+  };
+}
+
+/** From receipt; a forced stop needs none. */
+function dueOf(
+  { settings }: InterruptionContext,
+  { envelope, frame }: DomainEvent,
+  policy: Policy,
+): number | undefined {
+  if (policy === "force_stop") return undefined;
+  const stated = payloadField(envelope, "grace_period_ms");
+  const byDefault = policy === "drain_then_stop" ? settings.drainGraceMs : settings.defaultGraceMs;
+  return after(frame.at, typeof stated === "number" ? stated : byDefault);
+}
+
+/** Its task goes on, with who resumes it. */
+export function goOn({ tasks }: InterruptionContext, event: DomainEvent, stops: Stops): void {
+  close(stops, event.frame.at);
+  tasks?.resume(event);
+}
+
+export function close(stops: Stops, at: number): void {
+  if (stops.open === undefined) return;
+  stops.earlier.push(stops.open);
+  if (stops.earlier.length > EARLIER_MAX) stops.earlier.shift();
+  stops.open = undefined;
+  stops.closedAt = at;
+}
+
+export function acknowledge(context: InterruptionContext, event: DomainEvent, id: string): void {
+  const answered = answer(context, event, id, ({ state }) => state === "requested");
+  if (answered !== undefined) answered.open.state = "acknowledged";
+}
+
+export function save(context: InterruptionContext, event: DomainEvent, id: string): void {
+  const answered = answer(
+    context,
+    event,
+    id,
+    ({ state, policy }) =>
+      state === "acknowledged" || (policy === "force_stop" && state === "requested"),
+  );
+  if (answered === undefined) return;
+  register(context, event, answered.stops);
+  answered.open.state = "saved";
+  answered.open.savedAt = event.frame.seq;
+  answered.open.due = undefined;
+}
+
+/** An answer of who runs the task, in turn and to the open interruption. */
+function answer(
+  context: InterruptionContext,
+  event: DomainEvent,
+  id: string,
+  isInTurn: (open: Interruption) => boolean,
+): { stops: Stops; open: Interruption } | undefined {
+  checkOwner(context, event, checkTask(context, event, id));
+  const found = inTurn(context, event, id, isInTurn);
+  if (found === undefined) return undefined;
+  const { causation_id: cause, type } = event.envelope;
+  const { stops, open } = found;
+  const older = stops.earlier.find(({ events }) => cause !== undefined && events.includes(cause));
+  if (older !== undefined && !open.events.includes(cause ?? "")) {
+    const message = `${type} answers ${older.id}, open is ${open.id}`;
+    context.sink.add("interruption-superseded", message, id);
+  }
+  open.events.push(event.envelope.id);
+  return found;
+}
+
+export function resume(
+  context: InterruptionContext,
+  event: DomainEvent,
+  id: string,
+): Stops | undefined {
+  const task = checkTask(context, event, id);
+  if (task?.owner !== event.envelope.source) checkEntitlement(context, event, task);
+  const found = inTurn(context, event, id, isStopped);
+  if (found === undefined) return undefined;
+  checkResumed(context, event, found.stops);
+  return found.stops;
+}
+
+/** It ends the task instead of resuming it. */
+export function cancel(context: InterruptionContext, event: DomainEvent, id: string): void {
+  const { frame, envelope } = event;
+  const task = checkTask(context, event, id);
+  if (task?.owner !== envelope.source) checkEntitlement(context, event, task);
+  const mayCancel = (open: Interruption) => open.state === "acknowledged" || isStopped(open);
+  const found = inTurn(context, event, id, mayCancel);
+  if (found === undefined) return;
+  const { stops } = found;
+  checkNamed(context, event, stops);
+  close(stops, frame.at);
+  const { seq, subject } = frame;
+  stops.reasons.set(envelope.id, { reason: "cancelled", seq, subject });
+  stops.ending = envelope.id;
+}
+
+/** The open interruption of the task, when the event is in turn. */
+function inTurn(
+  context: InterruptionContext,
+  event: DomainEvent,
+  id: string,
+  isInTurn: (open: Interruption) => boolean,
+): { stops: Stops; open: Interruption } | undefined {
+  const { sink } = context;
+  const { tenant, frame, envelope } = event;
+  const stops = bookOf(context, tenant).at(id, frame.at);
+  if (stops.open === undefined && context.isLenient && stops.closedAt === 0) adopt(event, stops);
+  const { open } = stops;
+  if (open === undefined) {
+    sink.add("interruption-order", `${envelope.type} of ${id}, which nothing interrupts`, id);
+    return undefined;
+  }
+  if (!open.isAdopted && !isInTurn(open)) {
+    const message = `${envelope.type} while ${open.id} (${open.policy}) is ${open.state}`;
+    sink.add("interruption-order", message, id);
+    return undefined;
+  }
+  return { stops, open };
+}
+
+/** One whose request is not in this log. */
+function adopt({ frame, envelope }: DomainEvent, stops: Stops): void {
+  stops.open = {
+    id: envelope.causation_id ?? envelope.id,
+    policy: "save_and_stop",
+    state: "requested",
+    seq: frame.seq,
+    subject: frame.subject,
+    savedAt: 0,
+    due: undefined,
+    tree: undefined,
+    isAdopted: true,
+    events: [],
+  };
+}
