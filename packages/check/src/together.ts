@@ -12,8 +12,10 @@ export interface LogToCheck {
   stream: string;
   /** It begins in the middle: what came before its first entry is taken as it is. */
   lenient?: boolean;
-  /** The log from its beginning, each time anew: it is read for itself and for those that observe it. */
+  /** The log from its beginning, each time anew. */
   read(): Records;
+  /** The same, as far as another log may have seen it. Default `read`. */
+  readSeen?(): Records;
   /** Told of each entry when the log is read for itself; what it returns is waited for. */
   onRecord?(record: StoredRecord): Promise<void> | void;
 }
@@ -73,8 +75,8 @@ class Follower {
   #next: StoredRecord | undefined;
   #isAtEnd = false;
 
-  constructor(checker: Checker, { domain, read }: LogToCheck) {
-    const records = read();
+  constructor(checker: Checker, { domain, read, readSeen = read }: LogToCheck) {
+    const records = readSeen();
     this.domain = domain;
     this.#checker = checker;
     this.#records =
