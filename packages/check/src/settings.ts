@@ -4,9 +4,10 @@ import { isObject } from "./record.ts";
 export interface Settings {
   /** Levels below a root (spec 5.5). */
   maxDepth: number;
-  /** Grace of a cancel request, or of a `save_and_stop`, that names none, ms (spec 5.7). */
+  /** Grace of a cancel request that names none, ms (spec 5.7). */
   defaultGraceMs: number;
-  /** Grace of a `drain_then_stop` that names none, ms (spec 5.7). */
+  /** Graces of a `save_and_stop` and of a `drain_then_stop` that name none, ms (spec 5.7). */
+  saveGraceMs: number;
   drainGraceMs: number;
   /** What becomes of the tasks of a lost session (spec 5.1). */
   orphanedTasks: "fail" | "keep" | "interrupt";
@@ -30,6 +31,7 @@ export function defaultSettings(): Settings {
   return {
     maxDepth: 1_000,
     defaultGraceMs: 5_000,
+    saveGraceMs: 5_000,
     drainGraceMs: 60_000,
     orphanedTasks: "fail",
     authenticated: false,
@@ -45,6 +47,7 @@ export function defaultSettings(): Settings {
 const NUMBERS = [
   "maxDepth",
   "defaultGraceMs",
+  "saveGraceMs",
   "drainGraceMs",
   "negotiationWindowMs",
   "retentionMs",

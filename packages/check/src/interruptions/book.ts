@@ -16,8 +16,10 @@ export interface Interruption {
   savedAt: number;
   /** End of the grace; undefined when there is none, or not any more. */
   due: number | undefined;
-  /** The request for a whole tree that it came from, itself included. */
-  readonly tree: string | undefined;
+  /** The request for a tree that it came from, as of a task below the root. */
+  readonly treeOf: string | undefined;
+  /** The requests for a tree of which its task is the root, also those that gave way to it. */
+  readonly trees: readonly string[];
   /** First met in the middle of its life: what came before is unknown. */
   readonly isAdopted: boolean;
   /** Ids of its events. */

@@ -12,11 +12,11 @@ export function register(
   { envelope }: DomainEvent,
   stops: Stops,
 ): void {
-  const { checkpoint_id: id, checkpoint_at: at } = envelope;
+  const { checkpoint_id: id } = envelope;
   if (id === undefined) return;
   const of = (name: string): unknown => payloadField(envelope, name);
   const digest = of("digest");
-  const content = [at, of("bytes_saved"), of("location"), digest];
+  const content = [of("bytes_saved"), of("location"), digest];
   const known = stops.checkpoints.get(id);
   if (known?.content.some((value, index) => value !== content[index])) {
     const message = `checkpoint ${id} of ${stops.taskId} has been another one`;

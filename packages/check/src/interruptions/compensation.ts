@@ -81,7 +81,9 @@ function checkOnce(
   if (before === undefined || tasks === undefined) return;
   if (before.at < event.frame.at - settings.retentionMs) return;
   const task = taskOf(context, event, before.taskId);
-  if (task !== undefined && UNDONE.has(task.state)) return;
+  // The id may have become somebody else's meanwhile.
+  const isOther = task !== undefined && task.compensates !== before.original;
+  if (task !== undefined && (isOther || UNDONE.has(task.state))) return;
   sink.add("compensation-twice", `${id} undoes again what ${before.taskId} undoes`, id);
 }
 

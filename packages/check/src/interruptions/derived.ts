@@ -33,7 +33,9 @@ export function expire(context: InterruptionContext, event: DomainEvent, id: str
   open.state = "requested";
   open.due = undefined;
   open.events.push(envelope.id);
-  if (settings.onGraceExpired === "fail") owe(stops, event, "expired");
+  // The entry says what was decided under the settings of its time.
+  const next = payloadField(envelope, "on_grace_expired") ?? settings.onGraceExpired;
+  if (next === "fail") owe(stops, event, "expired");
 }
 
 /** A resume without a checkpoint was refused: the task is to fail (spec 5.7). */
@@ -65,7 +67,7 @@ export function interruptWithSession(
   if (fault !== undefined) {
     sink.add("interrupt-cause", `${id} is interrupted because of ${cause}: ${fault}`, id);
   }
-  open(context, event, stops, undefined);
+  open(context, event, stops);
   if (cause !== undefined) stops.sessionEnds.add(cause);
 }
 
@@ -100,7 +102,8 @@ export function closeWithTask(context: InterruptionContext, event: DomainEvent, 
   const task = taskOf(context, event, id);
   if (tasks === undefined || tasks.isLenient) return;
   const { causation_id: cause } = envelope;
-  if (task !== undefined && isTerminal(task.state) && task.endedBy === cause) return;
-  const state = task === undefined ? "unknown" : `${task.state} by ${task.endedBy ?? "nothing"}`;
+  // A task that was offered only is gone when the offer is (spec 5.6).
+  if (task === undefined || (isTerminal(task.state) && task.endedBy === cause)) return;
+  const state = `${task.state} by ${task.endedBy ?? "nothing"}`;
   sink.add("closing-cause", `${id} is closed because of ${cause}, it is ${state}`, id);
 }

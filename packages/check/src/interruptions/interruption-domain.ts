@@ -82,8 +82,10 @@ export class InterruptionDomain implements DomainRules, InterruptionView {
     const id = this.#taskId(event);
     if (id === undefined) return;
     if (isOwed(event)) this.#onOwed(event, id);
-    else if (event.final !== undefined) this.#onTreeRequest(event, event.final, id);
-    else this.#onSaid(event, id);
+    else if (event.final !== undefined) {
+      this.total += 1;
+      this.#trees.finish(event, event.final, id);
+    } else this.#onSaid(event, id);
   }
 
   /** A request for a tree is judged when its plan begins. */
@@ -129,7 +131,8 @@ export class InterruptionDomain implements DomainRules, InterruptionView {
     switch (event.envelope.type) {
       case "interruption.requested":
         this.#checkRequested(event, id);
-        this.#open(event, id, undefined);
+        this.total += 1;
+        open(this.#context, event, bookOf(this.#context, event.tenant).at(id, event.frame.at));
         break;
       case "interruption.acknowledged":
         acknowledge(this.#context, event, id);
@@ -158,21 +161,11 @@ export class InterruptionDomain implements DomainRules, InterruptionView {
     checkOpen(this.#context, event, bookOf(this.#context, event.tenant).at(id, event.frame.at));
   }
 
-  #open(event: DomainEvent, id: string, tree: string | undefined): void {
-    this.total += 1;
-    open(this.#context, event, bookOf(this.#context, event.tenant).at(id, event.frame.at), tree);
-  }
-
-  #onTreeRequest(event: DomainEvent, plan: OpenPlan, id: string): void {
-    this.#trees.finish(event, plan, id);
-    this.#open(event, id, plan.id);
-  }
-
   #onResumed(event: DomainEvent, id: string): void {
     const stops = resume(this.#context, event, id);
     if (stops === undefined) return;
-    const tree = stops.open?.tree;
-    if (isOfTree(event) && tree !== undefined) this.#trees.beginResume(event, tree, id);
+    const { trees = [] } = stops.open ?? {};
+    if (isOfTree(event) && trees.length > 0) this.#trees.beginResume(event, trees, id);
     goOn(this.#context, event, stops);
   }
 

@@ -34,12 +34,15 @@ export function checkOpen({ sink }: InterruptionContext, event: DomainEvent, sto
   sink.add("interruption-open", message, taskId);
 }
 
-/** From here on it is open; what was open gives way. `tree`: the request for a tree that it came from. */
+/**
+ * From here on it is open; what was open gives way, and its tree goes on with the new one. `treeOf`: the
+ * request for a tree that it came from; `trees`: those that have its task as root.
+ */
 export function open(
   context: InterruptionContext,
   event: DomainEvent,
   stops: Stops,
-  tree: string | undefined,
+  { treeOf, trees = stops.open?.trees ?? [] }: { treeOf?: string; trees?: readonly string[] } = {},
 ): void {
   const { envelope, frame } = event;
   close(stops, frame.at);
@@ -52,7 +55,8 @@ export function open(
     subject: frame.subject,
     savedAt: 0,
     due: dueOf(context, event, policy),
-    tree,
+    treeOf,
+    trees,
     isAdopted: false,
     events: [envelope.id],
   };
@@ -66,7 +70,7 @@ function dueOf(
 ): number | undefined {
   if (policy === "force_stop") return undefined;
   const stated = payloadField(envelope, "grace_period_ms");
-  const byDefault = policy === "drain_then_stop" ? settings.drainGraceMs : settings.defaultGraceMs;
+  const byDefault = policy === "drain_then_stop" ? settings.drainGraceMs : settings.saveGraceMs;
   return after(frame.at, typeof stated === "number" ? stated : byDefault);
 }
 
@@ -114,14 +118,6 @@ function answer(
   checkOwner(context, event, checkTask(context, event, id));
   const found = inTurn(context, event, id, isInTurn);
   if (found === undefined) return undefined;
-  const { causation_id: cause, type } = event.envelope;
-  const { stops, open } = found;
-  const older = stops.earlier.find(({ events }) => cause !== undefined && events.includes(cause));
-  if (older !== undefined && !open.events.includes(cause ?? "")) {
-    const message = `${type} answers ${older.id}, open is ${open.id}`;
-    context.sink.add("interruption-superseded", message, id);
-  }
-  open.events.push(event.envelope.id);
   return found;
 }
 
@@ -175,7 +171,24 @@ function inTurn(
     sink.add("interruption-order", message, id);
     return undefined;
   }
+  checkMeant(context, event, stops, open);
+  open.events.push(envelope.id);
   return { stops, open };
+}
+
+/** What names an event of an older interruption means that one. */
+function checkMeant(
+  { sink }: InterruptionContext,
+  { envelope }: DomainEvent,
+  { earlier, taskId }: Stops,
+  open: Interruption,
+): void {
+  const { causation_id: cause, type } = envelope;
+  if (cause === undefined || open.events.includes(cause)) return;
+  const older = earlier.find(({ events }) => events.includes(cause));
+  if (older === undefined) return;
+  const message = `${type} answers ${older.id}, open is ${open.id}`;
+  sink.add("interruption-superseded", message, taskId);
 }
 
 /** One whose request is not in this log. */
@@ -188,7 +201,8 @@ function adopt({ frame, envelope }: DomainEvent, stops: Stops): void {
     subject: frame.subject,
     savedAt: 0,
     due: undefined,
-    tree: undefined,
+    treeOf: undefined,
+    trees: [],
     isAdopted: true,
     events: [],
   };

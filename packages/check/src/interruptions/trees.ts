@@ -3,19 +3,24 @@ import { type DomainEvent, payloadField } from "../domain-event.ts";
 import type { OpenPlan } from "../plan-book.ts";
 import { isTerminal } from "../tasks/table.ts";
 import { isAtOrAbove, type Task } from "../tasks/task.ts";
+import type { Interruption } from "./book.ts";
 import { bookOf, type InterruptionContext, taskOf } from "./context.ts";
-import { goOn, open, policyOf } from "./lifecycle.ts";
+import { close, goOn, open, policyOf } from "./lifecycle.ts";
 
 /** The live tasks of a subtree when its interruption began, each with those directly below it. */
 interface Tree {
   readonly root: string;
+  /** Earlier requests for trees of the root, which gave way. */
+  readonly trees: readonly string[];
+  /** The request for a larger tree from which the root was interrupted before. */
+  readonly treeOf: string | undefined;
   readonly members: ReadonlyMap<string, readonly string[]>;
   readonly interrupted: Set<string>;
 }
 
-/** A resume of a tree: of what the request `tree` had interrupted, at and below `root`. */
+/** A resume of a tree: of what the requests `trees` had interrupted below `root`. */
 export interface TreeResume {
-  readonly tree: string;
+  readonly trees: readonly string[];
   readonly root: string;
   readonly seq: number;
   readonly subject: string;
@@ -41,7 +46,10 @@ export class TreeRules {
       this.#context.sink.add("begun-form", `${plan.id} interrupts no tree`, root);
     }
     const members = membersOf(this.#context, event, root);
-    this.#trees.set(plan, { root, members, interrupted: new Set() });
+    const stops = bookOf(this.#context, event.tenant).at(root, event.frame.at);
+    const { trees = [], treeOf } = stops.open ?? {};
+    close(stops, event.frame.at);
+    this.#trees.set(plan, { root, trees, treeOf, members, interrupted: new Set() });
   }
 
   /** A task below the root, when those below it are interrupted, have ended, or were so before. */
@@ -63,7 +71,7 @@ export class TreeRules {
     }
     if (tree !== undefined) this.#checkBelow(event, tree, id);
     tree?.interrupted.add(id);
-    open(this.#context, event, stops, plan.id);
+    open(this.#context, event, stops, { treeOf: plan.id });
   }
 
   /** The root's own event: nothing below it is left. */
@@ -71,6 +79,10 @@ export class TreeRules {
     const tree = this.#trees.get(plan);
     if (tree !== undefined) this.#checkBelow(event, tree, id);
     this.#trees.delete(plan);
+    const stops = bookOf(this.#context, event.tenant).at(id, event.frame.at);
+    const trees = [...(tree?.trees ?? []), plan.id];
+    const { treeOf } = tree ?? {};
+    open(this.#context, event, stops, { trees, ...(treeOf === undefined ? {} : { treeOf }) });
   }
 
   #checkBelow(event: DomainEvent, tree: Tree, id: string): void {
@@ -80,16 +92,22 @@ export class TreeRules {
   }
 
   #isDone(event: DomainEvent, tree: Tree, id: string): boolean {
-    if (tree.interrupted.has(id)) return true;
-    if (bookOf(this.#context, event.tenant).get(id)?.open !== undefined) return true;
+    const book = bookOf(this.#context, event.tenant);
+    if (tree.interrupted.has(id) || book.isExcused) return true;
+    const { open, ending } = book.get(id) ?? {};
+    if (open !== undefined || ending !== undefined) return true;
     const task = taskOf(this.#context, event, id);
     return task === undefined || isTerminal(task.state);
   }
 
-  /** The root is resumed first. `tree`: the request for a tree that had interrupted it. */
-  beginResume({ tenant, envelope, frame }: DomainEvent, tree: string, root: string): void {
+  /** The root is resumed first. `trees`: the requests of which it was the root. */
+  beginResume(
+    { tenant, envelope, frame }: DomainEvent,
+    trees: readonly string[],
+    root: string,
+  ): void {
     const { seq, subject } = frame;
-    this.#resumes.set(keyOf(tenant, envelope.id), { tree, root, seq, subject });
+    this.#resumes.set(keyOf(tenant, envelope.id), { trees, root, seq, subject });
   }
 
   /** A task below it, from its newest checkpoint, after those above it. */
@@ -105,7 +123,7 @@ export class TreeRules {
       goOn(this.#context, event, stops);
       return;
     }
-    if (open === undefined || resume === undefined || open.tree !== resume.tree) {
+    if (open === undefined || resume === undefined || !isOf(open, resume)) {
       sink.add(
         "tree-resume",
         `${id} is resumed by itself, with no tree that it was stopped in`,
@@ -136,7 +154,8 @@ export class TreeRules {
 
   #isToResume(tenant: string, resume: TreeResume, { id }: Task): boolean {
     const open = bookOf(this.#context, tenant).get(id)?.open;
-    return open?.tree === resume.tree && open.state === "saved" && open.savedAt < resume.seq;
+    if (open === undefined || !isOf(open, resume)) return false;
+    return open.state === "saved" && open.savedAt < resume.seq;
   }
 
   /** Tasks that were to be resumed with a tree, and are still stopped. */
@@ -154,6 +173,9 @@ export class TreeRules {
     }
   }
 }
+
+const isOf = ({ treeOf }: Interruption, { trees }: TreeResume): boolean =>
+  treeOf !== undefined && trees.includes(treeOf);
 
 /** By ancestors, each asked once. */
 function membersOf(
