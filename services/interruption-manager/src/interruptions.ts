@@ -39,6 +39,7 @@ export function openInterruption(state: ManagerState, task: TaskRecord, opening:
   const { envelope, at, policy, graceMs, isExpiry = false } = opening;
   const { tenant } = task;
   const before = task.open;
+  const tree = before && releaseTree(before);
   if (before) {
     const { id, type } = envelope;
     close(state, before, { id, type, by: envelope.source, at, checkpoint: undefined });
@@ -55,7 +56,7 @@ export function openInterruption(state: ManagerState, task: TaskRecord, opening:
     graceMs,
     isExpiry,
     treeOf: opening.treeOf ?? (isExpiry ? before?.treeOf : undefined),
-    tree: opening.tree ?? before?.tree,
+    tree: opening.tree ?? tree,
     state: "requested",
     acknowledged: undefined,
     saved: undefined,
@@ -92,7 +93,7 @@ export function close(state: ManagerState, interruption: Interruption, closing: 
   place(state, task);
 }
 
-/** Whom a resumed or cancelled interruption held; it holds nobody any more. */
+/** Whom an interruption held that is over; it holds nobody any more. */
 export function releaseTree(interruption: Interruption): Tree | undefined {
   const { tree } = interruption;
   interruption.tree = undefined;

@@ -3,7 +3,7 @@
  *
  * Q1 A request is owed by an entry of the own log, which it names as its cause.
  * Q2 It is settled by the entry of the log of `tasks` that has its id, by a final refusal that names it,
- *    or by the end of its task, after which nobody wants it.
+ *    or by the end of its task, after which nobody wants it. A plan that will log it is its outcome too.
  * Q3 Refused as retryable it is asked again under another id, after a pause.
  */
 import { type DomainEntry, deriveId, type Envelope, type Instant } from "@harmovela/envelope";
@@ -65,8 +65,7 @@ function add(
 export function settle(state: ManagerState, request: Request): void {
   const { tenant, id, task, compensation } = request;
   state.requests.delete(keyOf(tenant.name, id));
-  state.ready.delete(request);
-  state.retries.remove(request);
+  leaveQueues(state, request);
   if (compensation?.request === request) compensation.request = undefined;
   if (task === undefined) return;
   const rest = task.asked?.filter((other) => other !== request) ?? [];
@@ -79,40 +78,58 @@ export function settleEnds(state: ManagerState, task: TaskRecord): void {
   for (const request of task.asked ?? []) settle(state, request);
 }
 
-/** Folds an answer of the coordinator; the request that it has settled for good. */
+/** Folds an answer of the coordinator; the request that it has refused for good, and why. */
 export function foldOutcome(
   state: ManagerState,
   settings: ManagerSettings,
   entry: DomainEntry,
-): { request: Request; refused: string | undefined } | undefined {
+): { request: Request; code: string } | undefined {
   if (state.requests.size === 0) return undefined;
-  const tenant = state.tenants.get(entry.tenant);
-  if (tenant === undefined) return undefined;
-  const known = (id: string) => state.requests.get(keyOf(tenant.name, id));
-  if (entry.kind === "begun") {
-    const request = known(entry.plan.envelope.id);
-    if (request) settle(state, request);
-    return request && { request, refused: undefined };
+  const known = (id: string) => state.requests.get(keyOf(entry.tenant, id));
+  switch (entry.kind) {
+    case "begun": {
+      // It comes, and nobody may think until then that it does not.
+      const begun = known(entry.plan.envelope.id);
+      if (begun) leaveQueues(state, begun);
+      return undefined;
+    }
+    case "obligation_failed": {
+      // With any step of a plan the whole of it is given up.
+      const { id, cause } = entry;
+      const givenUp = known(id) ?? ("owed" in cause ? known(cause.owed) : undefined);
+      if (givenUp) settle(state, givenUp);
+      return undefined;
+    }
+    case "event": {
+      const { envelope, at } = entry;
+      const logged = known(envelope.id);
+      if (logged) settle(state, logged);
+      if (envelope.type !== "event.rejected" || envelope.source !== settings.coordinator) return;
+      const named = known(textIn(envelope, "acknowledged_event_id") ?? "");
+      return named && refuse(state, named, envelope, at);
+    }
+    default:
+      return undefined;
   }
-  if (entry.kind !== "event") return undefined;
-  const { envelope } = entry;
-  const request = known(envelope.id);
-  if (request) {
-    settle(state, request);
-    return { request, refused: undefined };
-  }
-  if (envelope.type !== "event.rejected" || envelope.source !== settings.coordinator) return;
-  const named = known(textIn(envelope, "acknowledged_event_id") ?? "");
-  return named && refuse(state, named, envelope, entry.at);
+}
+
+function leaveQueues({ ready, retries }: ManagerState, request: Request): void {
+  ready.delete(request);
+  retries.remove(request);
 }
 
 /** Q3. */
-function refuse(state: ManagerState, request: Request, refusal: Envelope, at: Instant) {
+function refuse(
+  state: ManagerState,
+  request: Request,
+  refusal: Envelope,
+  at: Instant,
+): { request: Request; code: string } | undefined {
   const error = payloadObject(refusal)?.error as
     | { retryable?: unknown; code?: unknown }
     | undefined;
   settle(state, request);
-  if (error?.retryable !== true) return { request, refused: String(error?.code ?? "") };
+  if (error?.retryable !== true) return { request, code: String(error?.code ?? "") };
   const pause = Math.min(RETRY_MS_MAX, RETRY_MS_MIN * 2 ** Math.min(request.attempt - 1, 20));
   const { tenant, task, compensation, attempt, envelope } = request;
   const subject = {

@@ -32,7 +32,6 @@ export interface TaskRecord {
   submitter: string | undefined;
   /** Who may take it; while it is offered, the delegate. */
   target: string | undefined;
-  /** Who has taken it. */
   owner: string | undefined;
   namesTenant: boolean;
   /** Named like the event that led to it. */

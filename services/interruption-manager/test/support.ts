@@ -70,7 +70,8 @@ export class World extends Given<ManagerState> {
   observe(
     body:
       | { kind: "event"; envelope: Envelope }
-      | { kind: "begun"; plan: Extract<DomainEntry, { kind: "begun" }>["plan"] },
+      | { kind: "begun"; plan: Extract<DomainEntry, { kind: "begun" }>["plan"] }
+      | { kind: "obligation_failed"; id: string; reason: string },
     cause: Cause = { in: this.#tasksSeq + 1 },
   ): this {
     this.#tasksSeq += 1;

@@ -5,6 +5,7 @@ import {
   type Instant,
   type Judged,
   parseInstant,
+  SPAN_MS_MAX,
 } from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
 import { compensationKey, hasFailed } from "../compensations.ts";
@@ -31,7 +32,8 @@ export function originalOf(envelope: Envelope): string {
 /** From receipt to the deadline, milliseconds; one that is past is due at once. */
 export function deadlineMsOf(envelope: Envelope, at: Instant): number | undefined {
   const deadline = textIn(envelope, "deadline");
-  return deadline === undefined ? undefined : Math.max(0, parseInstant(deadline) - at);
+  if (deadline === undefined) return undefined;
+  return Math.min(SPAN_MS_MAX, Math.max(0, parseInstant(deadline) - at));
 }
 
 export function decideCompensation(
@@ -80,7 +82,7 @@ function requestedRefusal(
   }
   const denied = task && (requestRefusal(task, envelope) ?? runningRefusal(task, id));
   if (denied) return denied;
-  if (tenant?.tasks.has(id) || tenant?.compensations.has(id)) {
+  if (id === original || tenant?.tasks.has(id) || tenant?.compensations.has(id)) {
     return reject("task_error", `task ${id} exists already`, details);
   }
   const key = compensationKey(name, original, textIn(envelope, "reason") ?? "");

@@ -31,10 +31,10 @@ export function observeTasks(
   forget(state, settings.retentionMs, entry.at);
   evolveSession(state.sessions, entry);
   followSessionEnd(state, entry);
-  const outcome = foldOutcome(state, settings, entry);
-  if (outcome?.refused !== undefined && outcome.request.compensation) {
-    const { at } = entry;
-    refuseCompensation(state, outcome.request.compensation, { code: outcome.refused, at });
+  const refused = foldOutcome(state, settings, entry);
+  const compensation = refused?.request.compensation;
+  if (refused && compensation) {
+    refuseCompensation(state, compensation, { code: refused.code, at: entry.at });
   }
   if (entry.kind !== "event") return;
   const { type, source } = entry.envelope;

@@ -47,7 +47,10 @@ export function isElsewhere(
   return instance !== undefined && instance.endedBy === undefined && instance.session !== session;
 }
 
-/** From now on the task is this instance's, or with none its agent's. */
+/**
+ * From now on the task is this instance's, or with none its agent's. One whose session is over already
+ * owes at once what it is given.
+ */
 export function giveTo(
   state: ManagerState,
   task: TaskRecord,
@@ -56,15 +59,21 @@ export function giveTo(
   if (task.instance === instance) return;
   letGo(state, task);
   task.instance = instance;
-  place(state, task);
+  if (instance === undefined || isSeenTo(task)) return;
+  instance.tasks.add(task);
+  if (instance.endedBy) state.ring.add(instance);
+}
+
+/** It has ended, or something stops or ends it. */
+function isSeenTo({ ended, open, plan, asked }: TaskRecord): boolean {
+  return Boolean(ended || open || plan || asked);
 }
 
 /** Puts a task where N1 wants it; after every change of what stops it. */
 export function place(state: ManagerState, task: TaskRecord): void {
-  const { instance, ended, open, plan, asked } = task;
+  const { instance } = task;
   if (instance === undefined) return;
-  const isHeld = !(ended || open || plan || asked);
-  if (!isHeld) letGo(state, task);
+  if (isSeenTo(task)) letGo(state, task);
   else if (instance.endedBy === undefined) instance.tasks.add(task);
 }
 
