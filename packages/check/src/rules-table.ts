@@ -171,6 +171,7 @@ export const RULES = {
   "interruption-superseded": "No answer to an older interruption touches the open one (spec 5.7).",
   "checkpoint-unknown":
     "A task is resumed from a checkpoint of its own whose digest fits (spec 5.7).",
+  "checkpoint-form": "A digest is sha-256 in 64 hexadecimal digits (spec 5.7).",
   "checkpoint-changed": "A checkpoint of a task is one thing (spec 5.7).",
   "grace-form": "A grace that expires forces the stop, at once (spec 5.7, C10).",
   "grace-cause": "What expires is the grace of the open interruption, once (spec 5.7, C10).",

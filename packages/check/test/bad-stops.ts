@@ -229,6 +229,11 @@ const checkpoints: BadLogs[] = [
     logs.saved("t");
     logs.cancel("t", { payload: { reason: "enough", checkpoint_id: "ck_none" } });
   }),
+  bad("checkpoint-form", "a digest of another kind", (logs) => {
+    logs.interrupted("t");
+    logs.acknowledge("t");
+    logs.save("t", "ck_t", { payload: { digest: "md5:00" } });
+  }),
   bad("checkpoint-changed", "the same id again with other bytes", (logs) => {
     logs.saved("t");
     logs.resume("t");

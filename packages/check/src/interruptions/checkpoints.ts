@@ -6,6 +6,8 @@ import type { InterruptionContext } from "./context.ts";
 /** Remembered for each task; the service remembers half as many. */
 const CHECKPOINTS_MAX = 128;
 
+const DIGEST = /^sha-256:[0-9a-f]{64}$/;
+
 /** A checkpoint is registered once under its id. */
 export function register(
   { sink }: InterruptionContext,
@@ -17,6 +19,9 @@ export function register(
   const of = (name: string): unknown => payloadField(envelope, name);
   const digest = of("digest");
   const content = [of("bytes_saved"), of("location"), digest];
+  if (digest !== undefined && !(typeof digest === "string" && DIGEST.test(digest))) {
+    sink.add("checkpoint-form", `checkpoint ${id} has the digest ${String(digest)}`, stops.taskId);
+  }
   const known = stops.checkpoints.get(id);
   if (known?.content.some((value, index) => value !== content[index])) {
     const message = `checkpoint ${id} of ${stops.taskId} has been another one`;
