@@ -31,7 +31,9 @@ export class LateWork {
     if (!this.#goesOn(late)) return;
     // One alarm for each agent, however many works: their number is its count, their names are in the log.
     const { source, tenant } = late;
-    this.#alarms.raise(`${source} of ${tenant} goes on working at what has ended`, { ...late });
+    this.#alarms.raise(`${source} of ${tenant} goes on working at what is over or stopped`, {
+      ...late,
+    });
   }
 
   /** True once for each work. */
