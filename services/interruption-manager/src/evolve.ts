@@ -5,6 +5,7 @@ import type {
   EventEntry,
   ObligationFailedEntry,
 } from "@harmovela/envelope";
+import { parseInstant } from "@harmovela/envelope";
 import { register } from "./checkpoints.ts";
 import { addCompensation } from "./compensations.ts";
 import {
@@ -121,7 +122,8 @@ function request(
   const payload = payloadObject(envelope);
   const opening = {
     envelope,
-    at,
+    // What follows from another log may be written under the time of an older entry of this one.
+    at: "owed" in cause ? Math.max(at, parseInstant(envelope.created_at)) : at,
     policy: policyOf(envelope),
     graceMs: graceMsOf(envelope, settings),
     isExpiry: "owed" in cause && payload?.expired === true,

@@ -186,6 +186,16 @@ describe("a session that closes", () => {
     assert.equal(scenario.said().length, count);
   });
 
+  test("the grace counts from that end, also under the time of an older entry", () => {
+    const scenario = taken().given(requested({}, { task_id: "t" }), acknowledged(IN));
+    scenario.given(saved("ck", IN), resumed("ck", { source: "agent:w", ...IN }));
+    scenario.at(NOW + 60_000).tasks(closed("s1"));
+    // A host that has written nothing since writes it under the time of its last entry.
+    scenario.at(NOW).step();
+    scenario.at(NOW + 60_000);
+    assert.equal(scenario.wakeAt(), NOW + 60_000 + scenario.settings.saveGraceMs);
+  });
+
   test("what cannot be written of one task is given up, the others follow", () => {
     const scenario = taken({}, "a").tasks(closed("s1"));
     const owed = scenario.owed();

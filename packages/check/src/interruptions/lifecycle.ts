@@ -62,16 +62,21 @@ export function open(
   };
 }
 
-/** From receipt; a forced stop needs none. */
+/**
+ * From receipt; a forced stop needs none. What the service says because of another log stands under the
+ * time of the entry before it, and counts from when that happened.
+ */
 function dueOf(
   { settings }: InterruptionContext,
-  { envelope, frame }: DomainEvent,
+  { envelope, frame, owedBy, final }: DomainEvent,
   policy: Policy,
 ): number | undefined {
   if (policy === "force_stop") return undefined;
+  const isDerived = owedBy !== undefined && final === undefined;
+  const from = isDerived ? Math.max(frame.at, Date.parse(envelope.created_at)) : frame.at;
   const stated = payloadField(envelope, "grace_period_ms");
   const byDefault = policy === "drain_then_stop" ? settings.drainGraceMs : settings.saveGraceMs;
-  return after(frame.at, typeof stated === "number" ? stated : byDefault);
+  return after(from, typeof stated === "number" ? stated : byDefault);
 }
 
 /** Its task goes on, with who resumes it. */
