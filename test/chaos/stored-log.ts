@@ -16,7 +16,7 @@ import {
   recordOf,
   type StoredRecord,
 } from "@harmovela/check";
-import type { Envelope } from "@harmovela/envelope";
+import type { Domain, Envelope } from "@harmovela/envelope";
 import { eventually, within } from "./deadline.ts";
 import type { Given, Seen, Tried, Verdict } from "./recording.ts";
 
@@ -33,16 +33,17 @@ export interface StoredEvent {
   time: number;
 }
 
-/** Every stored message of the task log, in order. */
-export async function readRecords(bus: Bus): Promise<StoredRecord[]> {
-  const last = (await bus.streamState(STREAM))?.lastSeq ?? 0;
+/** Every stored message of a log, in order. */
+export async function readRecords(bus: Bus, domain: Domain = "tasks"): Promise<StoredRecord[]> {
+  const stream = logStream(domain);
+  const last = (await bus.streamState(stream))?.lastSeq ?? 0;
   const messages: StoredMessage[] = [];
   if (last === 0) return [];
   let onRead = () => {};
   const read = new Promise<void>((resolve) => {
     onRead = resolve;
   });
-  const reader = bus.openReader(STREAM, {
+  const reader = bus.openReader(stream, {
     after: 0,
     onReady: () =>
       queueMicrotask(() => {

@@ -1,13 +1,11 @@
 /** The only place that changes state, beside what the log of `tasks` says. Total: what does not fit changes nothing. */
-import {
-  type BegunEntry,
-  type DomainEntry,
-  type EventEntry,
-  type Instant,
-  isInstant,
-  type ObligationFailedEntry,
-  parseInstant,
+import type {
+  BegunEntry,
+  DomainEntry,
+  EventEntry,
+  ObligationFailedEntry,
 } from "@harmovela/envelope";
+import { parseInstant } from "@harmovela/envelope";
 import { register } from "./checkpoints.ts";
 import { addCompensation } from "./compensations.ts";
 import {
@@ -101,14 +99,6 @@ function endingIn(state: ManagerState, entry: EventEntry): Interruption | undefi
     : undefined;
 }
 
-/**
- * From when its grace runs. Steps are written at the time of the entry before them, which may be long ago
- * where nothing happens for long; what the service says by itself names the time at which it had to be said.
- */
-function startOf({ at, envelope }: EventEntry): Instant {
-  return isInstant(envelope.created_at) ? Math.max(at, parseInstant(envelope.created_at)) : at;
-}
-
 function request(
   state: ManagerState,
   settings: ManagerSettings,
@@ -125,7 +115,8 @@ function request(
   const payload = payloadObject(envelope);
   const opening = {
     envelope,
-    at: "owed" in cause ? startOf(entry) : at,
+    // What follows from another log may be written under the time of an older entry of this one.
+    at: "owed" in cause ? Math.max(at, parseInstant(envelope.created_at)) : at,
     policy: policyOf(envelope),
     graceMs: graceMsOf(envelope, settings),
     isExpiry: "owed" in cause && payload?.expired === true,

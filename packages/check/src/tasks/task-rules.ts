@@ -11,6 +11,8 @@ import {
 import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
 import { after, checkTimeOut } from "./deadline.ts";
 import { checkOrphan } from "./orphan.ts";
+import { checkRequest } from "./requests.ts";
+import { checkWork } from "./stops.ts";
 import { adopt, checkParent, submit } from "./submission.ts";
 import { isTaskState, isTerminal, mayFollow, type TaskState } from "./table.ts";
 import type { GentlePlan, Task } from "./task.ts";
@@ -41,8 +43,17 @@ export class TaskRules {
     if (task === undefined) return;
     const name = envelope.type.slice("task.".length);
     checkAuthority(this.#context, event, task, name);
+    checkRequest(this.#context, event, task.id, name);
     if (event.owedBy !== undefined) this.#checkOwed(event, task, name);
     openCascade(this.#context, plan, task);
+  }
+
+  /** Who resumes a task has it in its own session; resumed by another it is its owner's (spec 5.7). */
+  onResumed(event: TaskEvent): void {
+    const task = this.#context.forest.get(event.tenant, event.envelope.task_id ?? "");
+    if (task === undefined || isTerminal(task.state)) return;
+    const isOwner = event.envelope.source === task.owner;
+    task.heldIn = isOwner ? this.#context.sessions.own(event) : undefined;
   }
 
   /** A failed obligation: the cancel request of that id need not be finished. */
@@ -128,6 +139,8 @@ export class TaskRules {
     if (task.isStateKnown && !mayFollow(task.state, to)) {
       sink.add("task-transition", `${to} after ${task.state}`, task.id);
     } else if (event.final === undefined) checkAuthority(this.#context, event, task, to);
+    if (event.final === undefined) checkRequest(this.#context, event, task.id, to);
+    checkWork(this.#context, event, task, to);
     checkClosed(this.#context, event, task, to, isEnd);
     if (event.owedBy !== undefined && event.final === undefined) this.#checkOwed(event, task, to);
     if (isEnd) checkPromisedEnd(this.#context, event, task);
@@ -137,8 +150,10 @@ export class TaskRules {
     }
     task.state = to;
     task.isStateKnown = true;
-    if (isEnd) forest.end(event.tenant, task, event.frame.at);
-    else this.#takeOwnership(event, task);
+    if (isEnd) {
+      task.endedBy = event.envelope.id;
+      forest.end(event.tenant, task, event.frame.at);
+    } else this.#takeOwnership(event, task);
   }
 
   /** Whoever accepts or starts a task owns it (spec 5.4). */

@@ -1,13 +1,19 @@
-/** The delegation coordinator as a process of its own, to be killed. Argument: its configuration as JSON. */
+/** A service as a process of its own, to be killed. Argument: its configuration as JSON. */
 import { connectBus, type LeaseOptions, systemClock } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { openHostPatiently, openTokenKeyFile } from "@harmovela/host";
+import type { JsonObject } from "@harmovela/failure";
+import { openHostPatiently, openTokenKeyFile, type ServiceDefinition } from "@harmovela/host";
+import { createManager } from "@harmovela/interruption-manager";
 import pino from "pino";
 import { openBlindLease } from "./blind-lease.ts";
 import { Doom, type KillOrder } from "./kill-order.ts";
 import { withOverrides } from "./overrides.ts";
 
-export interface CoordinatorConfig {
+export interface ServiceProcessConfig {
+  /** Which service. */
+  domain: "tasks" | "interruptions";
+  /** Its settings where they differ from the defaults. */
+  settings: JsonObject;
   url: string | string[];
   instance: string;
   leaseTtlMs: number;
@@ -21,9 +27,18 @@ export interface CoordinatorConfig {
 }
 
 const READY_LOOK_MS = 20;
-const config = JSON.parse(process.argv[2] ?? "") as CoordinatorConfig;
-const { url, instance, leaseTtlMs, replicas, tokenKeyFile, kill, blindMs = 0 } = config;
-const definition = createCoordinator();
+const config = JSON.parse(process.argv[2] ?? "") as ServiceProcessConfig;
+const {
+  domain,
+  settings,
+  url,
+  instance,
+  leaseTtlMs,
+  replicas,
+  tokenKeyFile,
+  kill,
+  blindMs = 0,
+} = config;
 const doom = kill === undefined ? undefined : new Doom(kill);
 const connect = (name: string) => connectBus({ servers: url, name, waitOnFirstConnect: true });
 const connected = await connect(`${instance} writer`);
@@ -32,9 +47,7 @@ const writer = withOverrides(connected, {
     blindMs > 0 ? openBlindLease(connected, options, blindMs) : connected.openLease(options),
 });
 const answerer = await connect(`${instance} answerer`);
-const host = await openHostPatiently({
-  ...definition,
-  decider: doom?.decider(definition.decider) ?? definition.decider,
+const common = {
   version: "0.1.0",
   instance,
   writer: doom?.writer(writer) ?? writer,
@@ -50,7 +63,17 @@ const host = await openHostPatiently({
   snapshotEntries: 100,
   leaseTtlMs,
   replyPrefix: () => "_INBOX.",
-});
+};
+
+function open<State>(definition: ServiceDefinition<State>) {
+  const decider = doom?.decider(definition.decider) ?? definition.decider;
+  return openHostPatiently({ ...definition, ...common, decider });
+}
+
+const host =
+  domain === "tasks"
+    ? await open(createCoordinator(settings))
+    : await open(createManager(settings));
 process.stdout.write("started\n");
 /** Warm: it has read the whole log. One that was displaced reads it again. */
 let wasReady = false;
