@@ -30,6 +30,10 @@ export interface Tally {
   tasksOrphaned: number;
   /** Commands and queries whose window ended without a word of their target. */
   windowsEnded: number;
+  /** Of interrupted tasks. */
+  tasksStopped: number;
+  tasksResumed: number;
+  endsAskedFor: number;
 }
 
 export function emptyTally(): Tally {
@@ -55,6 +59,9 @@ export function emptyTally(): Tally {
     sessionsLost: 0,
     tasksOrphaned: 0,
     windowsEnded: 0,
+    tasksStopped: 0,
+    tasksResumed: 0,
+    endsAskedFor: 0,
   };
 }
 
