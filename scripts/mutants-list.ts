@@ -422,6 +422,8 @@ export const MUTANTS: readonly Mutant[] = [
     find: "    this.#frozen = keeping;\n",
     replace: "",
     tests: ["packages/host/test/snapshot-pace.test.ts"],
+  },
+  {
     name: "work goes on though a task is stopped",
     file: `${COORDINATOR}/src/interruptions/rules.ts`,
     find: "!isStopped(task) || LEGAL.has(type)",
