@@ -65,9 +65,13 @@ const common = {
   replyPrefix: () => "_INBOX.",
 };
 
-function open<State>(definition: ServiceDefinition<State>) {
+async function open<State>(definition: ServiceDefinition<State>) {
   const decider = doom?.decider(definition.decider) ?? definition.decider;
-  return openHostPatiently({ ...definition, ...common, decider });
+  const host = await openHostPatiently({ ...definition, ...common, decider });
+  const { clock, logger } = common;
+  const leading = () => host.leading();
+  definition.companion?.({ bus: connected, clock, logger, replicas, leading });
+  return host;
 }
 
 const host =
