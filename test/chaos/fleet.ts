@@ -14,6 +14,8 @@ const SHIFTED_CLOCK = new URL("shifted-clock.mjs", import.meta.url).href;
 export class ServiceProcess implements AsyncDisposable {
   readonly instance: string;
   readonly child: ChildProcess;
+  /** When it kills itself. */
+  readonly order: KillOrder | undefined;
   /** By how much its wall clock differs from the machine's, at its start. */
   readonly clockShiftMs: number;
   /** Resolves when the process is no more. */
@@ -26,6 +28,7 @@ export class ServiceProcess implements AsyncDisposable {
   /** `clockShiftsMs`: of its wall clock; each SIGUSR2 puts the next one in force. */
   constructor(script: string, config: ServiceProcessConfig, clockShiftsMs: readonly number[] = []) {
     this.instance = config.instance;
+    this.order = config.kill;
     this.clockShiftMs = clockShiftsMs[0] ?? 0;
     const preload = clockShiftsMs.length === 0 ? [] : ["--import", SHIFTED_CLOCK];
     const child = spawn(process.execPath, [...preload, script, JSON.stringify(config)], {
@@ -115,6 +118,8 @@ export class Fleet implements AsyncDisposable {
   readonly failures: string[] = [];
   /** Processes that ended by SIGKILL. */
   killed = 0;
+  /** The orders that were carried out. */
+  readonly executed: KillOrder[] = [];
   started = 0;
   #isClosing = false;
 
@@ -166,11 +171,15 @@ export class Fleet implements AsyncDisposable {
     await member.ended;
     this.#members.delete(member);
     if (member.child.signalCode === "SIGKILL") this.killed += 1;
+    if (member.order !== undefined && !this.#isClosing) this.executed.push(member.order);
     const { exitCode } = member.child;
     if (member.failure !== undefined) this.failures.push(`${member.instance}: ${member.failure}`);
     else if (exitCode !== null && exitCode !== 0)
       this.failures.push(`${member.instance}: exit code ${exitCode}`);
-    if (this.#options.isLeaseFreed && !this.#isClosing) await this.#freeLease(member.instance);
+    if (!this.#options.isLeaseFreed || this.#isClosing) return;
+    await this.#freeLease(member.instance).catch(() => {
+      // The server is away as well: it ends by itself.
+    });
   }
 
   #keepOne(start: () => ServiceProcess): void {

@@ -4,7 +4,8 @@
  */
 import { setTimeout as pass } from "node:timers/promises";
 import { type Bus, connectBus, encodeToken } from "@harmovela/bus";
-import { type Agent, openAgent, type Verdict } from "@harmovela/client";
+import { type Agent, type JobFunction, openAgent, type Verdict } from "@harmovela/client";
+import { HarmovelaError } from "@harmovela/failure";
 import { withOverrides } from "./overrides.ts";
 
 /** When the process kills itself: at the n-th event of a type, before it leaves or when it is stored. */
@@ -69,7 +70,7 @@ const bus = withOverrides<Bus>(connected, {
 });
 const agent: Agent | undefined = openAgent(bus, { agent: name, tenant });
 const options = { concurrency: 6, heartbeatMs, patienceMs: 20_000 };
-await agent.worker(options, async (_job, ctx) => {
+const work: JobFunction = async (_job, ctx) => {
   const from = (await ctx.resumedFrom?.json()) as { step: number } | undefined;
   for (let step = (from?.step ?? 0) + 1; step <= steps; step += 1) {
     if (ctx.signal.aborted) throw ctx.signal.reason;
@@ -78,4 +79,18 @@ await agent.worker(options, async (_job, ctx) => {
     await ctx.checkpoint({ step });
   }
   return { steps };
-});
+};
+
+/** Until somebody is there who opens its session. */
+async function open(): Promise<void> {
+  for (;;) {
+    try {
+      await agent?.worker(options, work);
+      return;
+    } catch (error) {
+      if (!(error instanceof HarmovelaError) || error.retry === "never") throw error;
+    }
+  }
+}
+
+await open();

@@ -12,7 +12,8 @@ export class Workers implements AsyncDisposable {
   /** Verdicts that workers were given: ids and where these are in the log. */
   readonly acked = new Map<string, string>();
   readonly failures: string[] = [];
-  killed = 0;
+  /** The orders that were carried out. */
+  readonly executed: WorkerKill[] = [];
   #isClosing = false;
 
   private constructor(script: string, config: Omit<WorkerConfig, "kill">) {
@@ -45,9 +46,11 @@ export class Workers implements AsyncDisposable {
     ended.then(
       () => {
         this.#members.delete(member);
-        if (child.signalCode === "SIGKILL") this.killed += 1;
-        else this.failures.push(`a worker ended with ${child.exitCode}`);
-        if (!this.#isClosing) this.#keepOne(order);
+        if (child.signalCode !== "SIGKILL")
+          this.failures.push(`a worker ended with ${child.exitCode}`);
+        if (this.#isClosing) return;
+        if (kill !== undefined) this.executed.push(kill);
+        this.#keepOne(order);
       },
       (error: unknown) => this.failures.push(String(error)),
     );
