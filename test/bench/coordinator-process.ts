@@ -10,12 +10,14 @@ import { pause, TENANT } from "./load.ts";
 
 const MAIN = "../../services/delegation-coordinator/dist/main.js";
 const READY_MS_MAX = 30_000;
+/** As in docker-compose.yml. */
+const NODE_FLAGS = ["--max-semi-space-size=64"];
 
 /** Resolves when it leads; built code, with keys for handoff tokens. */
 export async function startCoordinatorProcess(url: string): Promise<AsyncDisposable> {
   const folder = mkdtempSync(join(tmpdir(), "harmovela-bench-"));
   const main = fileURLToPath(new URL(MAIN, import.meta.url));
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, main], {
     env: {
       ...process.env,
       HARMOVELA_SERVERS: url,
