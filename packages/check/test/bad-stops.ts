@@ -153,6 +153,17 @@ const parties: BadLogs[] = [
     logs.acknowledge("t", { session_id: "s1" });
     logs.save("t");
   }),
+  bad("interruption-owner", "acknowledged beside the process that went on with it", (logs) => {
+    taken(logs);
+    const inS1 = { session_id: "s1" };
+    logs.interrupt("t");
+    logs.acknowledge("t", inS1);
+    logs.save("t", "ck_t", inS1);
+    logs.resume("t");
+    logs.tasks.task("progress", "t", WORKER, { session_id: "s2" });
+    logs.interrupt("t");
+    logs.acknowledge("t", inS1);
+  }),
   ...["requested", "resumed", "cancelled"].map((name) =>
     bad("interruption-entitlement", `${name} by a stranger`, (logs) => {
       if (name === "requested") logs.tasks.running("t");
@@ -469,6 +480,16 @@ const work: BadLogs[] = [
     logs.acknowledge("t", inS1);
     logs.save("t", "ck_t", inS1);
     fail(logs.tasks, lose(logs.tasks), { id: "t" });
+  }),
+  badTask("task-instance", "beside the process that went on with it first", (logs) => {
+    taken(logs);
+    const inS1 = { session_id: "s1" };
+    logs.interrupt("t");
+    logs.acknowledge("t", inS1);
+    logs.save("t", "ck_t", inS1);
+    logs.resume("t");
+    logs.tasks.task("progress", "t", WORKER, { session_id: "s2" });
+    logs.tasks.task("progress", "t", WORKER, inS1);
   }),
   badTask("task-instance", "in the session from which it was resumed away", (logs) => {
     taken(logs);

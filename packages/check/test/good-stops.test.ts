@@ -193,6 +193,24 @@ const good: Good[] = [
     },
   },
   {
+    what: "work that had not seen the resumption takes nothing up",
+    build(logs) {
+      taken(logs);
+      logs.interrupt("t");
+      logs.acknowledge("t", IN_S1);
+      const seen = logs.stops.last;
+      logs.save("t", "ck_t", IN_S1);
+      const before = logs.tasks.last;
+      logs.stops.seen = () => `tasks:${before}`;
+      logs.resume("t");
+      logs.stops.seen = () => `tasks:${logs.tasks.last}`;
+      logs.tasks.seen = () => `interruptions:${seen}`;
+      logs.tasks.task("progress", "t", WORKER, IN_S1);
+      logs.interrupt("t");
+      logs.acknowledge("t", { session_id: "s2" });
+    },
+  },
+  {
     isWhole: true,
     what: "a tree is interrupted from its leaves and resumed from its root",
     build(logs) {

@@ -334,6 +334,24 @@ test("5.1 a stopped task outlives the session that had it; resumed, it is the ne
   assert.deepEqual(lose("s2"), ["failed t"]);
 });
 
+test("5.1 resumed by somebody else, it is the session's to lose that goes on with it first", () => {
+  for (const by of [BOSS, WORKER]) {
+    const scenario = tokenWorld();
+    for (const id of ["s1", "s2"]) openSession(scenario, id, undefined, { source: WORKER });
+    scenario.given(submitted("t"), ev("started", "t", { by: WORKER, more: { session_id: "s1" } }));
+    const resumed = inter("resumed", "t", { checkpoint: "ck_t" });
+    see(scenario, ...saved("t"), { ...resumed, source: by });
+    const work = (session_id: string): Envelope =>
+      ev("progress", "t", { by: WORKER, more: { session_id } });
+    scenario.given(work("s2"));
+    scenario.when(work("s1")).rejected("unauthorized", { session_id: "s2" });
+    const error = { code: "session_timeout", message: "silent", retryable: true };
+    const lost = { ...ofSession("error", "s2", { error }), source: scenario.service };
+    scenario.append({ kind: "event", envelope: lost, cause: { owed: lost.id }, tenant: "acme" });
+    assert.deepEqual(said(scenario.settle()), ["failed t"]);
+  }
+});
+
 test("5.1 resumed in the session that has it already, it is still that session's to lose", () => {
   const scenario = tokenWorld();
   openSession(scenario, "s1", undefined, { source: WORKER });

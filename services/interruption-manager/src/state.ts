@@ -40,6 +40,8 @@ export interface TaskRecord {
   offer: Offer | undefined;
   /** The process of the owner that has it; none: any of them. */
   instance: Instance | undefined;
+  /** Position of its resumption for whichever process of the owner is first to go on with it. */
+  leftBy: number | undefined;
   /** Of the ring of its instance: as long as nothing stops it. */
   ringNext: TaskRecord | undefined;
   ringPrev: TaskRecord | undefined;

@@ -69,6 +69,26 @@ describe("of several processes of one name the one that has the task answers", (
     scenario.given(requested(), acknowledged({ session_id: "s2" }));
   });
 
+  test("and then that one's which goes on with it first", () => {
+    const scenario = taken().tasks(opened("s2"));
+    scenario.given(requested(), acknowledged(IN), saved("ck", IN), resumed());
+    const work: Fields = { source: "agent:w", session_id: "s2" };
+    scenario.tasks(task("progress", "t", work)).given(requested({}, { id: "again" }));
+    scenario.when(acknowledged(IN)).rejected("unauthorized", { session_id: "s2" });
+    scenario.given(acknowledged({ session_id: "s2" }), saved("ck2", { session_id: "s2" }));
+    scenario.given(resumed("ck2", { source: "agent:w", session_id: "s2" }));
+    scenario.tasks(closed("s2"));
+    assert.deepEqual(brief(scenario.said()), ["requested t"]);
+  });
+
+  test("work that was judged before the resumption was seen there takes nothing up", () => {
+    const scenario = taken().tasks(opened("s2"));
+    scenario.given(requested(), acknowledged(IN), saved("ck", IN), resumed());
+    const work = task("progress", "t", { source: "agent:w", session_id: "s1" });
+    scenario.ofTasks({ kind: "event", envelope: work }, undefined, { interruptions: 3 });
+    scenario.given(requested({}, { id: "again" }), acknowledged({ session_id: "s2" }));
+  });
+
   test("any of them when the session that had it is over", () => {
     const scenario = taken().given(requested());
     scenario.tasks(closed("s1"));

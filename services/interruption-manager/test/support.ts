@@ -73,10 +73,11 @@ export class World extends Given<ManagerState> {
       | { kind: "begun"; plan: Extract<DomainEntry, { kind: "begun" }>["plan"] }
       | { kind: "obligation_failed"; id: string; reason: string },
     cause: Cause = { in: this.#tasksSeq + 1 },
+    seen = { interruptions: this.log.length },
   ): this {
     this.#tasksSeq += 1;
     const seq = this.#tasksSeq;
-    const frame = { seq, at: this.now, epoch: 1, prev: seq - 1, seen: {}, cause };
+    const frame = { seq, at: this.now, epoch: 1, prev: seq - 1, seen, cause };
     this.decider.observe?.(this.state, "tasks", { ...frame, tenant: this.tenant, ...body });
     return this;
   }

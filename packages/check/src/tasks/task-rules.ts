@@ -48,12 +48,13 @@ export class TaskRules {
     openCascade(this.#context, plan, task);
   }
 
-  /** Who resumes a task has it in its own session; resumed by another it is its owner's (spec 5.7). */
+  /** Who resumes a task has it in its own session; else who first goes on with it there (spec 5.7). */
   onResumed(event: TaskEvent): void {
     const task = this.#context.forest.get(event.tenant, event.envelope.task_id ?? "");
     if (task === undefined || isTerminal(task.state)) return;
     const isOwner = event.envelope.source === task.owner;
     task.heldIn = isOwner ? this.#context.sessions.own(event) : undefined;
+    task.leftBy = task.heldIn === undefined ? event.frame.seq : undefined;
   }
 
   /** A failed obligation: the cancel request of that id need not be finished. */
@@ -156,9 +157,15 @@ export class TaskRules {
     } else this.#takeOwnership(event, task);
   }
 
-  /** Whoever accepts or starts a task owns it (spec 5.4). */
+  /** Whoever accepts or starts a task owns it (spec 5.4), and who goes on with one that was left has it (5.7). */
   #takeOwnership(event: TaskEvent, task: Task): void {
     const { source } = event.envelope;
+    const { leftBy } = task;
+    const hasSeen = leftBy !== undefined && (event.frame.seen.get("interruptions") ?? 0) >= leftBy;
+    if (hasSeen && source === task.owner) {
+      task.heldIn = this.#context.sessions.own(event);
+      task.leftBy = undefined;
+    }
     if (task.owner !== undefined || event.owedBy !== undefined || isService(source)) return;
     task.owner = source;
     task.heldIn = this.#context.sessions.own(event);

@@ -24,6 +24,8 @@ export interface Task {
   owner: string | undefined;
   /** The session of the owner that has it, when it was taken or resumed in one of its own (spec 5.1). */
   heldIn: Instance | undefined;
+  /** Position of its resumption for whichever process of the owner is first to go on with it (spec 5.7). */
+  leftBy: number | undefined;
   /** Sequence of the entry that gave it its owner. */
   ownedAt: number;
   /** When it is to time out by its submission; undefined when that declared nothing. */

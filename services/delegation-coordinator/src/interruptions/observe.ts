@@ -1,6 +1,6 @@
 /** Folds the log of `interruptions`. Total: what does not fit (a log may begin in the middle) changes nothing. */
 import { type DomainEntry, type EventEntry, isId } from "@harmovela/envelope";
-import { giveTo, instanceOf, letBe, pickUp } from "../instances.ts";
+import { giveTo, instanceOf, leave, letBe, pickUp } from "../instances.ts";
 import { offerToPlan } from "../plans.ts";
 import { nearestPlan } from "../rules/closing.ts";
 import { payloadObject, taskIdOf, textOf } from "../rules/identity.ts";
@@ -104,7 +104,7 @@ function stop(state: TaskState, task: Task, hold: Hold, { seq, at }: EventEntry)
   offerToPlan(state, task);
 }
 
-/** Whoever resumes its own task goes on with it in its session; else any of its owner's processes does. */
+/** Whoever resumes its own task goes on with it in its session; else the first of its owner's processes to do so. */
 function resume(state: TaskState, task: Task, { envelope }: EventEntry): void {
   const { hold } = task;
   if (hold === undefined) return;
@@ -115,7 +115,9 @@ function resume(state: TaskState, task: Task, { envelope }: EventEntry): void {
   }
   nearestPlan(task)?.ready.delete(task);
   const isOwner = envelope.source === task.owner;
-  giveTo(state, task, isOwner ? instanceOf(state, task.tenant, envelope) : undefined);
+  const instance = isOwner ? instanceOf(state, task.tenant, envelope) : undefined;
+  if (instance) giveTo(state, task, instance);
+  else leave(state, task);
   pickUp(state, task);
 }
 

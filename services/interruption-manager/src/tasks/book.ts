@@ -34,6 +34,7 @@ function createTask(tenant: TenantState, id: string): TaskRecord {
     ended: undefined,
     offer: undefined,
     instance: undefined,
+    leftBy: undefined,
     ringNext: undefined,
     ringPrev: undefined,
     childCount: 0,

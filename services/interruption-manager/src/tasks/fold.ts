@@ -11,7 +11,7 @@ import { taskIdOf } from "../rules/payload.ts";
 import type { ManagerSettings } from "../settings.ts";
 import { type ManagerState, openTenant, type TaskEnd, type TaskRecord } from "../state.ts";
 import { addTask, endTask, nameIn, removeTask } from "./book.ts";
-import { followSessionEnd, giveTo, instanceOf, place } from "./instances.ts";
+import { followSessionEnd, giveTo, instanceOf, place, takeUp } from "./instances.ts";
 import { foldOffer } from "./offers.ts";
 
 const TERMINAL: ReadonlySet<string> = new Set([
@@ -81,7 +81,10 @@ function move(state: ManagerState, entry: EventEntry): void {
     return;
   }
   const isTaken = type === "task.accepted" || type === "task.started";
-  if (!isTaken || task.owner !== undefined) return;
+  if (!isTaken || task.owner !== undefined) {
+    takeUp(state, task, entry);
+    return;
+  }
   task.owner = nameIn(task.tenant, source);
   giveTo(state, task, instanceOf(state, task.tenant, envelope));
 }

@@ -8,6 +8,7 @@
 import {
   type DomainEntry,
   type Envelope,
+  type EventEntry,
   findSession,
   isTerminalSession,
   Ring,
@@ -56,6 +57,7 @@ export function giveTo(
   task: TaskRecord,
   instance: Instance | undefined,
 ): void {
+  task.leftBy = undefined;
   if (task.instance === instance) return;
   letGo(state, task);
   task.instance = instance;
@@ -67,6 +69,24 @@ export function giveTo(
 /** It has ended, or something stops or ends it. */
 function isSeenTo({ ended, open, plan, asked }: TaskRecord): boolean {
   return Boolean(ended || open || plan || asked);
+}
+
+/** Any process of its owner may go on with it; the first one that does will have it. */
+export function leave(state: ManagerState, task: TaskRecord, seq: number): void {
+  giveTo(state, task, undefined);
+  task.leftBy = seq;
+}
+
+/** Work on a task that was left; what was judged before the resumption was seen there does not count. */
+export function takeUp(
+  state: ManagerState,
+  task: TaskRecord,
+  { envelope, seen }: EventEntry,
+): void {
+  const { leftBy, owner, tenant } = task;
+  if (leftBy === undefined || envelope.source !== owner) return;
+  if ((seen.interruptions ?? 0) < leftBy) return;
+  giveTo(state, task, instanceOf(state, tenant, envelope));
 }
 
 /** Puts a task where N1 wants it; after every change of what stops it. */
