@@ -161,7 +161,7 @@ function save(state: ManagerState, open: Interruption, entry: EventEntry): void 
   state.graces.remove(open);
 }
 
-/** Whoever resumes his own task goes on with it in his session; else any of its owner's processes does. */
+/** Whoever resumes his own task goes on with it in his session; else the first of its owner's processes does. */
 function resume(state: ManagerState, open: Interruption, entry: EventEntry): void {
   const { envelope, at } = entry;
   const { id, type, source: by, checkpoint_id: checkpoint } = envelope;
@@ -169,7 +169,9 @@ function resume(state: ManagerState, open: Interruption, entry: EventEntry): voi
   const { tenant } = task;
   close(state, open, { id, type, by, at, checkpoint });
   const tree = releaseTree(open);
-  giveTo(state, task, by === task.owner ? instanceOf(state, tenant, envelope) : undefined);
+  const instance = by === task.owner ? instanceOf(state, tenant, envelope) : undefined;
+  giveTo(state, task, instance);
+  task.isFree = instance === undefined;
   if (tree && isForTree(envelope)) openResume(state, tenant, tree, { id, at });
 }
 

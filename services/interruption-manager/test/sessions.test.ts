@@ -69,6 +69,15 @@ describe("of several processes of one name the one that has the task answers", (
     scenario.given(requested(), acknowledged({ session_id: "s2" }));
   });
 
+  test("and from its first work on it is that process's", () => {
+    const scenario = taken().tasks(opened("s2"));
+    scenario.given(requested(), acknowledged(IN), saved("ck", IN), resumed());
+    scenario.tasks(task("progress", "t", { session_id: "s2" }));
+    scenario.given(requested());
+    scenario.when(acknowledged(IN)).rejected("unauthorized", { session_id: "s2" });
+    scenario.when(acknowledged({ session_id: "s2" })).accepted();
+  });
+
   test("any of them when the session that had it is over", () => {
     const scenario = taken().given(requested());
     scenario.tasks(closed("s1"));

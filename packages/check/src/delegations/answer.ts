@@ -115,6 +115,7 @@ function work(event: TaskEvent, delegation: Delegation, task: Task): void {
   const { delegatedTo, acceptedIn, deadline } = delegation;
   task.owner = delegatedTo;
   task.heldIn = acceptedIn;
+  task.isFree = false;
   task.ownedAt = event.frame.seq;
   task.offerDue = earlier(task.offerDue, deadline);
 }

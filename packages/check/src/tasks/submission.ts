@@ -152,6 +152,7 @@ function blank(id: string, state: TaskState, parent: Task | undefined): Task {
     delegation: undefined,
     owner: undefined,
     heldIn: undefined,
+    isFree: false,
     ownedAt: 0,
     due: undefined,
     offerDue: undefined,

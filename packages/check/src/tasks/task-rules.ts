@@ -48,12 +48,13 @@ export class TaskRules {
     openCascade(this.#context, plan, task);
   }
 
-  /** Who resumes a task has it in its own session; resumed by another it is its owner's (spec 5.7). */
+  /** Who resumes a task has it in its own session; resumed by another, who of its owner is first (spec 5.7). */
   onResumed(event: TaskEvent): void {
     const task = this.#context.forest.get(event.tenant, event.envelope.task_id ?? "");
     if (task === undefined || isTerminal(task.state)) return;
     const isOwner = event.envelope.source === task.owner;
     task.heldIn = isOwner ? this.#context.sessions.own(event) : undefined;
+    task.isFree = task.heldIn === undefined;
   }
 
   /** A failed obligation: the cancel request of that id need not be finished. */
@@ -159,10 +160,12 @@ export class TaskRules {
   /** Whoever accepts or starts a task owns it (spec 5.4). */
   #takeOwnership(event: TaskEvent, task: Task): void {
     const { source } = event.envelope;
-    if (task.owner !== undefined || event.owedBy !== undefined || isService(source)) return;
+    if (event.owedBy !== undefined || isService(source)) return;
+    if (task.owner !== undefined && !(task.isFree && task.owner === source)) return;
+    if (task.owner === undefined) task.ownedAt = event.frame.seq;
     task.owner = source;
+    task.isFree = false;
     task.heldIn = this.#context.sessions.own(event);
-    task.ownedAt = event.frame.seq;
   }
 
   /** What the service does by itself: cancel by a plan, time out by a deadline, fail with a session. */

@@ -24,6 +24,8 @@ export interface Task {
   owner: string | undefined;
   /** The session of the owner that has it, when it was taken or resumed in one of its own (spec 5.1). */
   heldIn: Instance | undefined;
+  /** Resumed by somebody else: the first process of its owner that works on it has it (spec 5.7). */
+  isFree: boolean;
   /** Sequence of the entry that gave it its owner. */
   ownedAt: number;
   /** When it is to time out by its submission; undefined when that declared nothing. */
