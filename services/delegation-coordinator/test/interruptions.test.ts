@@ -151,7 +151,9 @@ test("5.7 resumed by somebody else it is the first process's that works on it, a
     ev("progress", "t", { by: WORKER, id, more: { session_id: session } });
   scenario.given(submitted("t"), ev("started", "t", { by: WORKER, more: { session_id: "s1" } }));
   see(scenario, ...saved("t"), inter("resumed", "t", { by: BOSS, checkpoint: "ck_t" }));
+  assert.equal(readTask(scenario.state, "acme", "t")?.is_free, true);
   scenario.given(work("s2", "first"));
+  assert.equal(readTask(scenario.state, "acme", "t")?.is_free, undefined);
   for (const late of ["s1", "s3"])
     scenario.when(work(late, `late_${late}`)).rejected("unauthorized", { session_id: "s2" });
   scenario.when(work("s2", "second")).accepted();
