@@ -1,4 +1,4 @@
-/** Agents that were told that their work has ended and go on with it (case A13). */
+/** Agents that were told that their work has ended, or that it stands still, and go on with it (case A13). */
 
 import type { Alarms } from "./alarms.ts";
 import type { Counters } from "./counters.ts";
@@ -6,7 +6,7 @@ import type { Counters } from "./counters.ts";
 export interface Late {
   tenant: string;
   source: string;
-  /** What has ended, as the decider names it. */
+  /** What is over or stopped, as the decider names it. */
   work: string;
 }
 
@@ -25,7 +25,7 @@ export class LateWork {
     this.#alarms = alarms;
   }
 
-  /** Work on what has ended was refused: counted, and an alarm when its agent evidently goes on. */
+  /** Work on what is over or stopped was refused: counted, and an alarm when its agent evidently goes on. */
   refused(late: Late): void {
     this.#counters.add("late");
     if (!this.#goesOn(late)) return;

@@ -125,7 +125,7 @@ test("5.7 resumed in the owner's session it goes on there; by somebody else anyw
   const resumptions: [Partial<Envelope>, string | undefined, string | undefined][] = [
     [{ source: WORKER, session_id: "s2" }, "s2", "s1"],
     [{ source: WORKER }, undefined, undefined],
-    [{ source: BOSS }, "s1", undefined],
+    [{ source: BOSS }, "s2", undefined],
   ];
   for (const [by, allowed, refused] of resumptions) {
     const scenario = tokenWorld();
