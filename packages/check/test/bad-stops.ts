@@ -500,6 +500,16 @@ const work: BadLogs[] = [
     logs.say("resumed", "t", WORKER, { checkpoint_id: "ck_t", session_id: "s2" });
     logs.tasks.task("progress", "t", WORKER, inS1);
   }),
+  badTask("task-instance", "by another process than the one that went on first", (logs) => {
+    taken(logs);
+    const inS1 = { session_id: "s1" };
+    logs.interrupt("t");
+    logs.acknowledge("t", inS1);
+    logs.save("t", "ck_t", inS1);
+    logs.resume("t", "ck_t", {});
+    logs.tasks.task("progress", "t", WORKER, { session_id: "s2" });
+    logs.tasks.task("progress", "t", WORKER, inS1);
+  }),
 ];
 
 const requests: BadLogs[] = [

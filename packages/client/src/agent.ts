@@ -38,7 +38,8 @@ import { TaskWatch } from "./task-watch.ts";
 import { TokenDesk } from "./token-desk.ts";
 import type { Stored, Verdict } from "./verdict.ts";
 import type { WorkAgent } from "./work-agent.ts";
-import { Worker, type WorkerOptions } from "./worker.ts";
+import { Worker } from "./worker.ts";
+import type { WorkerOptions } from "./worker-options.ts";
 
 export interface AgentOptions {
   /** The name under which it speaks, as in `agent:planner`: the `source` of its envelopes. */

@@ -51,5 +51,6 @@ export {
 } from "./task-handle.ts";
 export { TaskStream } from "./task-stream.ts";
 export type { Stored, Verdict } from "./verdict.ts";
-export { type SignalSource, Worker, type WorkerOptions } from "./worker.ts";
+export { Worker } from "./worker.ts";
+export type { SignalSource, WorkerOptions } from "./worker-options.ts";
 export { WorkerTask } from "./worker-task.ts";

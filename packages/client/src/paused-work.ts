@@ -6,8 +6,6 @@ import type { WorkAgent } from "./work-agent.ts";
 
 /** Open requests that are remembered for tasks which this process does not have yet; the oldest give way. */
 const OPEN_MAX = 1_024;
-/** A resumption that is older has been taken up, or waits for somebody to resume it again. */
-const RESUMED_MS_MAX = 300_000;
 
 export class PausedWork {
   readonly #agent: WorkAgent;
@@ -70,7 +68,7 @@ export class PausedWork {
     return open && toRequest(taskId, open);
   }
 
-  /** Tasks of this agent that were let go on a moment ago and that no process has. */
+  /** Tasks of this agent that were let go on and that no process of it has worked on since. */
   async *listResumed(): AsyncGenerator<Envelope, undefined> {
     for (let after: string | undefined; ; ) {
       const { result } = await this.#agent.read("list", {
@@ -80,8 +78,7 @@ export class PausedWork {
       });
       if (!isObject(result)) return undefined;
       for (const task of Array.isArray(result.tasks) ? result.tasks : []) {
-        if (!isObject(task) || task.session_id !== undefined) continue;
-        if ((task.worker ?? task.owner) !== this.#agent.name) continue;
+        if (!isObject(task) || task.is_free !== true) continue;
         const resumed = await this.#resumedOf(String(task.task_id));
         if (resumed) yield resumed;
       }
@@ -94,7 +91,6 @@ export class PausedWork {
     const last = await ifKnown(this.#agent.interruptions.last(taskId));
     const closed = last?.closed;
     if (!isObject(closed) || closed.type !== "interruption.resumed") return undefined;
-    if (Date.now() - Date.parse(String(closed.at)) > RESUMED_MS_MAX) return undefined;
     return {
       spec_version: "0.2",
       id: String(closed.event_id),

@@ -2,11 +2,9 @@
  * A task of this agent that is to go on (spec 5.7): whether it is for this process, and who of several takes it.
  *
  * R1 Who resumes a task in a session of a worker takes it up itself. Resumed by anybody else it is for any
- *    process of its owner: the first whose word is accepted has it. All say it under one id, which follows
- *    from the resumption, each in a session of its own, so that one is accepted and no other.
+ *    process of its owner: the first whose word is accepted has it, and the others are refused.
  */
-import { createHash } from "node:crypto";
-import type { Envelope } from "@harmovela/envelope";
+import { type Envelope, newEventId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Checkpoint } from "./checkpoint-store.ts";
 import type { Draft } from "./draft.ts";
@@ -97,7 +95,8 @@ function claimOf(taskId: string, state: unknown, resumedBy: string, checkpoint: 
     message: `goes on from checkpoint ${checkpoint}`,
   };
   return {
-    id: `take_${createHash("sha256").update(resumedBy).digest("hex").slice(0, 32)}`,
+    // The same each time it is said: said again it gets the verdict that it has got.
+    id: newEventId(),
     type: `task.${next}`,
     task_id: taskId,
     causation_id: resumedBy,

@@ -8,7 +8,7 @@
  */
 import type { Envelope } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
-import { AgentSession, type SessionOptions } from "./agent-session.ts";
+import { AgentSession } from "./agent-session.ts";
 import { Answers } from "./answers.ts";
 import { isOfEndedSession, takeCare } from "./caretaking.ts";
 import type { Checkpoint } from "./checkpoint-store.ts";
@@ -18,39 +18,16 @@ import type { ResumeOptions } from "./interruption-draft.ts";
 import { type JobFunction, runJob } from "./job.ts";
 import { JobInterruptions } from "./job-interruptions.ts";
 import type { Observed } from "./lane.ts";
-import { findOffer, isPending, listWaiting, type Offer, toOffer } from "./offer.ts";
+import { listWaiting, type Offer, toOffer } from "./offer.ts";
 import { PausedWork } from "./paused-work.ts";
 import { Promised } from "./promised.ts";
 import { toResumedFrom } from "./resumed-from.ts";
 import { findResumption, isTaken } from "./resumption.ts";
 import { toSettled } from "./settled.ts";
 import type { Verdict } from "./verdict.ts";
+import { WaitingOffers } from "./waiting-offers.ts";
 import { inSession, type WorkAgent } from "./work-agent.ts";
-
-export interface WorkerOptions extends SessionOptions {
-  /** Jobs at a time. */
-  concurrency: number;
-  /**
-   * How long an offer may wait for a job to end before it is refused, milliseconds; another process of
-   * this name may take it meanwhile. Default 2,000; 0 refuses at once.
-   */
-  patienceMs?: number;
-  /** What a refusal says about when to ask again, milliseconds from then. Default 5,000. */
-  retryAfterMs?: number;
-  /** How long an accepted job waits for the handoff that was promised, milliseconds. Default 5,000. */
-  handoffWaitMs?: number;
-  /** How long `close` waits for jobs under way before it aborts them, milliseconds. Default 30,000. */
-  drainMs?: number;
-  /** What tells it to close: on its SIGTERM, as `process` does. */
-  drainOn?: SignalSource;
-  /** Told what went wrong outside of jobs, and of jobs that do not heed their signal. Default: nobody. */
-  onError?: (error: HarmovelaError) => void;
-}
-
-export interface SignalSource {
-  on(signal: "SIGTERM", listener: () => void): unknown;
-  off(signal: "SIGTERM", listener: () => void): unknown;
-}
+import type { WorkerOptions } from "./worker-options.ts";
 
 interface Running {
   /** Known as soon as it is known what the work is. */
@@ -82,8 +59,7 @@ export class Worker {
   readonly #work: JobFunction;
   readonly #answers: Answers;
   readonly #closed = new Promised<void>();
-  /** Not taken yet, oldest first. */
-  readonly #offers = new Map<string, { offer: Offer; cancel: () => void }>();
+  readonly #offers: WaitingOffers;
   readonly #running = new Map<string, Running>();
   readonly #paused: PausedWork;
   #session: AgentSession | undefined;
@@ -105,6 +81,15 @@ export class Worker {
     this.#work = work;
     this.#answers = new Answers(this.#agent, () => this.#closing !== undefined);
     this.#paused = new PausedWork(this.#agent, () => this.sessionId);
+    this.#offers = new WaitingOffers({
+      agent: this.#agent,
+      patienceMs: options.patienceMs ?? PATIENCE_MS,
+      isOpen: () => !this.#closing && this.#session !== undefined,
+      onNews: () => this.#fill(),
+      refuse: (offer) =>
+        this.#answers.reject(offer, "at capacity", options.retryAfterMs ?? RETRY_AFTER_MS),
+      report: (error) => this.#report(error),
+    });
   }
 
   /** Undefined while there is none. */
@@ -166,7 +151,7 @@ export class Worker {
   async #close(drainMs: number): Promise<void> {
     this.#options.drainOn?.off("SIGTERM", this.#onSignal);
     this.#stopListening();
-    for (const taskId of [...this.#offers.keys()]) this.#drop(taskId);
+    this.#offers.clear();
     await this.#jobsWithin(drainMs);
     const stopped = new HarmovelaError("internal_error", "the worker was stopped", {
       category: "dependency",
@@ -206,6 +191,7 @@ export class Worker {
     this.#again(async () => {
       await this.#openSession();
       await this.#lookUpWaiting();
+      await this.#lookUpPaused();
     });
   }
 
@@ -261,9 +247,7 @@ export class Worker {
   }
 
   async #lookUp(taskId: string): Promise<void> {
-    if (this.#offers.has(taskId) || this.#running.has(taskId)) return;
-    const offer = await findOffer(this.#agent, taskId);
-    if (offer && !this.#offers.has(taskId)) this.#note(offer);
+    if (!this.#running.has(taskId)) await this.#offers.lookUp(taskId);
   }
 
   #onEntry(entry: Observed): void {
@@ -273,19 +257,19 @@ export class Worker {
     const isForMe = (envelope.delegated_to ?? envelope.target) === this.#agent.name;
     switch (envelope.type) {
       case "delegation.requested":
-        if (isForMe) this.#note(toOffer(entry, taskId));
+        if (isForMe && !this.#closing) this.#offers.note(toOffer(entry, taskId));
         return;
       case "delegation.escalated":
-        this.#drop(taskId);
+        this.#offers.drop(taskId);
         if (isForMe) this.#lookUp(taskId).catch((error: unknown) => this.#report(error));
         return;
       case "delegation.accepted":
       case "delegation.rejected":
-        this.#drop(taskId);
+        this.#offers.drop(taskId);
         return;
       default:
         if (!toSettled(taskId, entry)) return;
-        this.#drop(taskId);
+        this.#offers.drop(taskId);
         this.#paused.forget(taskId);
     }
   }
@@ -308,22 +292,6 @@ export class Worker {
     this.#fill();
   }
 
-  #note(offer: Offer): void {
-    if (this.#closing) return;
-    const { taskId } = offer;
-    this.#drop(taskId);
-    const cancel = this.#agent.clock.after(this.#options.patienceMs ?? PATIENCE_MS, () =>
-      this.#refuse(offer).catch((error: unknown) => this.#report(error)),
-    );
-    this.#offers.set(taskId, { offer, cancel });
-    this.#fill();
-  }
-
-  #drop(taskId: string): void {
-    this.#offers.get(taskId)?.cancel();
-    this.#offers.delete(taskId);
-  }
-
   get #hasRoom(): boolean {
     const isOpen = !this.#closing && this.#session !== undefined;
     return isOpen && this.#running.size < this.#options.concurrency;
@@ -338,11 +306,11 @@ export class Worker {
       this.#paused.take(taskId);
       this.#begin(taskId, (running) => this.#goOn(taskId, resumed, running));
     }
-    for (const [taskId, { offer }] of this.#offers) {
+    for (const [taskId, offer] of this.#offers.waiting) {
       if (!this.#hasRoom) return;
       // One that was given back and offered again while the job is not over yet.
       if (this.#running.has(taskId)) continue;
-      this.#drop(taskId);
+      this.#offers.drop(taskId);
       this.#begin(taskId, (running) => this.#take(offer, running));
     }
   }
@@ -418,16 +386,6 @@ export class Worker {
     if (open) interruptions.onEvent(open);
     const resumedFrom = checkpoint && toResumedFrom(this.#agent.checkpoints, checkpoint);
     await runJob(environment, { offer, task, interruptions, resumedFrom }, this.#work);
-  }
-
-  /** W2. Of what somebody has taken meanwhile a refusal would take it away again. */
-  async #refuse(offer: Offer): Promise<void> {
-    const { taskId } = offer;
-    const isWaiting = (): boolean =>
-      !this.#closing && this.#session !== undefined && this.#offers.get(taskId)?.offer === offer;
-    if (!isWaiting() || !(await isPending(this.#agent, taskId)) || !isWaiting()) return;
-    this.#drop(taskId);
-    await this.#answers.reject(offer, "at capacity", this.#options.retryAfterMs ?? RETRY_AFTER_MS);
   }
 
   #report(error: unknown): void {

@@ -43,6 +43,13 @@ interface Options extends Partial<WorkerOptions> {
   /** The task as the coordinator tells of it. */
   view?: JsonObject;
   hasStore?: boolean;
+  /** What the task `t` is stands in the log from the beginning. */
+  hasRequest?: boolean;
+  /** Live tasks of the agent. */
+  listed?: JsonObject[];
+  /** How the last interruption was closed. */
+  closed?: JsonObject;
+  registered?: JsonObject;
 }
 
 const sent = (peer: Peer, type?: string): Envelope[] =>
@@ -57,7 +64,8 @@ const payloadOf = (envelope?: Envelope): JsonObject => (envelope?.payload ?? {})
 
 /** A worker of `agent:w` before a coordinator and a manager that accept what `judge` does not refuse. */
 async function setting(world: World, options: Options = {}): Promise<Setting> {
-  const { heeds = true, judge = () => "accept", view = {}, hasStore = true, ...rest } = options;
+  const { heeds = true, judge = () => "accept", view = {}, hasStore = true } = options;
+  const { hasRequest = false, listed = [], closed, registered, ...rest } = options;
   const tasks: Peer = await world.peer({
     judge: (judged) => {
       const { id, type, session_id = "", payload } = judged.envelope;
@@ -73,7 +81,7 @@ async function setting(world: World, options: Options = {}): Promise<Setting> {
       return judge(judged);
     },
     reads: {
-      list: () => ({ tasks: [] }),
+      list: ({ state }) => ({ tasks: state === "live" ? listed : [] }),
       delegation: ({ task_id = "" }) => ({
         task_id,
         state: "accepted",
@@ -91,6 +99,8 @@ async function setting(world: World, options: Options = {}): Promise<Setting> {
     },
   });
   const registry: Setting["registry"] = new Map();
+  if (registered) registry.set(String(registered.checkpoint_id), registered);
+  if (hasRequest) await world.run(takenBefore(tasks));
   const manager = await world.peer({
     domain: "interruptions",
     judge: (judged) => {
@@ -104,7 +114,7 @@ async function setting(world: World, options: Options = {}): Promise<Setting> {
       return verdict;
     },
     reads: {
-      interruption: () => ({ past: [] }),
+      interruption: () => ({ past: closed ? [{ id: "i", policy: "save_and_stop", closed }] : [] }),
       checkpoints: () => ({ checkpoints: [...registry.values()] }),
       checkpoint: ({ checkpoint_id }) => {
         const found = registry.get(String(checkpoint_id));
@@ -538,24 +548,9 @@ describe("a task that goes on", () => {
     assert.equal(registry.size, 1);
   });
 
-  it("is one process's: all say it under one id", async () => {
-    const claims: (string | undefined)[] = [];
-    for (let process = 0; process < 2; process += 1) {
-      await using world = new World();
-      const { tasks, manager, registry } = await setting(world);
-      registry.set("c1", begins);
-      await world.run(takenBefore(tasks));
-      await world.run(resumed(manager, "r1", "c1"));
-      await world.pass(100);
-      claims.push(sent(tasks, "task.progress")[0]?.id);
-    }
-    assert.match(claims[0] ?? "", /^take_[0-9a-f]{32}$/);
-    assert.equal(claims[0], claims[1]);
-  });
-
   it("is left to the process that was faster", async () => {
     await using world = new World();
-    const error = { code: "invalid_envelope", message: "another content", retryable: false };
+    const error = { code: "unauthorized", message: "in another session", retryable: false };
     const { tasks, manager, jobs, registry, errors } = await setting(world, {
       judge: ({ envelope: { type } }) => (type === "task.progress" ? error : "accept"),
     });
@@ -583,6 +578,27 @@ describe("a task that goes on", () => {
       await world.pass(1_000);
       assert.deepEqual(jobs, [], JSON.stringify([more, view]));
       assert.equal(sent(tasks, "task.progress").length, 0);
+    }
+  });
+
+  it("is found by a process that comes later, while nobody has taken it up", async () => {
+    for (const isFree of [true, false]) {
+      await using world = new World();
+      const { tasks, jobs, registry } = await setting(world, {
+        hasRequest: true,
+        listed: [{ task_id: "t", ...(isFree ? { is_free: true } : {}) }],
+        closed: {
+          by: "agent:p",
+          type: "interruption.resumed",
+          event_id: "r1",
+          checkpoint_id: "c1",
+        },
+        registered: begins,
+      });
+      await world.pass(1_000);
+      assert.equal(jobs.length, isFree ? 1 : 0);
+      assert.equal(sent(tasks, "task.progress").length, isFree ? 1 : 0);
+      assert.equal(registry.size, 1);
     }
   });
 

@@ -14,7 +14,7 @@ import { evolveDelegation, evolveIssue } from "./delegation/evolve.ts";
 import { disarm } from "./delegation/offer.ts";
 import { orphanedIdOf, timedOutIdOf } from "./derived.ts";
 import { forget } from "./forgetting.ts";
-import { giveTo, instanceOf, letBe, takeUp } from "./instances.ts";
+import { giveTo, instanceOf, letBe } from "./instances.ts";
 import { harden, openGentlePlan, openHardPlan, removePlan } from "./plans.ts";
 import { closedBy, hardPlanOver } from "./rules/closing.ts";
 import { payloadObject, taskIdOf } from "./rules/identity.ts";
@@ -124,7 +124,9 @@ function move(
   if ((to === "accepted" || to === "started") && task.owner === undefined) {
     task.owner = nameIn(task.tenant, entry.envelope.source);
     giveTo(state, task, instanceOf(state, task.tenant, entry.envelope));
-  } else takeUp(state, task, entry.envelope);
+  } else if (task.isFree && entry.envelope.source === task.owner) {
+    giveTo(state, task, instanceOf(state, task.tenant, entry.envelope));
+  }
 }
 
 function request(

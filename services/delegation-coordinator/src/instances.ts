@@ -4,7 +4,6 @@
  *
  * N1 A task that is taken in such a session is that instance's. Taken otherwise it is the agent's.
  * N2 The end of the session gives it back to the agent: another instance may go on with it.
- *    So may one that is resumed, by whoever speaks in no session of its owner: who goes on with it has it.
  * N3 A session that was lost owes the failure of every task it had, where the setting says so. They
  *    are owed one by one, so that the end of a session costs the same whatever it had.
  * N4 A task that is stopped does not fail with its session: another process resumes it.
@@ -55,23 +54,11 @@ export function isElsewhere(
 
 /** From now on the task is this instance's, or with none its agent's. */
 export function giveTo(state: TaskState, task: Task, instance: InstanceState | undefined): void {
-  task.isLeft = false;
+  task.isFree = false;
   if (task.instance === instance) return;
   takeBack(state, task);
   task.instance = instance;
   if (instance) hold(state, instance, task);
-}
-
-/** Any process of its owner may go on with it; the first one that does will have it (N2). */
-export function leave(state: TaskState, task: Task): void {
-  giveTo(state, task, undefined);
-  task.isLeft = true;
-}
-
-/** Work on a task that was left to whoever goes on with it (N2). */
-export function takeUp(state: TaskState, task: Task, envelope: Envelope): void {
-  if (!task.isLeft || envelope.source !== task.owner) return;
-  giveTo(state, task, instanceOf(state, task.tenant, envelope));
 }
 
 /** The task is no instance's any more. */

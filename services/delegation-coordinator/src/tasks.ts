@@ -121,7 +121,7 @@ export function insertTask(
     state: "submitted",
     owner: undefined,
     instance: undefined,
-    isLeft: false,
+    isFree: false,
     asleepUnder: undefined,
     ringNext: undefined,
     ringPrev: undefined,

@@ -1,6 +1,6 @@
 /** Folds the log of `interruptions`. Total: what does not fit (a log may begin in the middle) changes nothing. */
 import { type DomainEntry, type EventEntry, isId } from "@harmovela/envelope";
-import { giveTo, instanceOf, leave, letBe, pickUp } from "../instances.ts";
+import { giveTo, instanceOf, letBe, pickUp } from "../instances.ts";
 import { offerToPlan } from "../plans.ts";
 import { nearestPlan } from "../rules/closing.ts";
 import { payloadObject, taskIdOf, textOf } from "../rules/identity.ts";
@@ -104,7 +104,7 @@ function stop(state: TaskState, task: Task, hold: Hold, { seq, at }: EventEntry)
   offerToPlan(state, task);
 }
 
-/** Whoever resumes its own task goes on with it in its session; else the first of its owner's processes to do so. */
+/** Whoever resumes its own task goes on with it in its session; else the first of its owner's processes does. */
 function resume(state: TaskState, task: Task, { envelope }: EventEntry): void {
   const { hold } = task;
   if (hold === undefined) return;
@@ -116,8 +116,8 @@ function resume(state: TaskState, task: Task, { envelope }: EventEntry): void {
   nearestPlan(task)?.ready.delete(task);
   const isOwner = envelope.source === task.owner;
   const instance = isOwner ? instanceOf(state, task.tenant, envelope) : undefined;
-  if (instance) giveTo(state, task, instance);
-  else leave(state, task);
+  giveTo(state, task, instance);
+  task.isFree = instance === undefined;
   pickUp(state, task);
 }
 
