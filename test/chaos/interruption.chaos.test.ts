@@ -60,20 +60,24 @@ const WORKER_KILLS: readonly Omit<WorkerKill, "n">[] = [
   "task.progress",
 ].flatMap((type) => (["before", "stored"] as const).map((point) => ({ at: type, point })));
 
+/** A worker that dies takes several jobs with it: it lives longer than a service. */
+const WORKER_OCCASIONS = 12;
+
 /** What makes the test kill the server: the next such event that it sees. */
 const SERVER_KILLS = ["interruption.saved", "interruption.resumed", "interruption.requested"];
 
-/** Each kind in turn, at its first to fourth occasion. */
+/** Each kind in turn, at one of its first occasions. */
 function orders<Kill extends object>(
   kills: readonly Kill[],
   chance: () => number,
+  occasions = 4,
 ): () => Kill & { n: number; tenant: string } {
   let next = Math.floor(chance() * kills.length);
   return () => {
     next += 1;
     const kill = kills[next % kills.length] ?? kills[0];
     assert.ok(kill);
-    return { ...kill, n: 1 + Math.floor(chance() * 4), tenant: TENANT };
+    return { ...kill, n: 1 + Math.floor(chance() * occasions), tenant: TENANT };
   };
 }
 
@@ -199,7 +203,7 @@ test(`stop and go on, ${ROUNDS} rounds of ${TASKS} tasks, kill -9 at every step`
     await using _running = workers;
     managers.keep(2, orders(MANAGER_KILLS, chance));
     coordinators.keep(2, orders(COORDINATOR_KILLS, chance));
-    workers.keep(2, orders(WORKER_KILLS, chance));
+    workers.keep(2, orders(WORKER_KILLS, chance, WORKER_OCCASIONS));
     for (const each of first) await each.kill();
     let next = 0;
     const lane = async (): Promise<void> => {
