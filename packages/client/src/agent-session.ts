@@ -25,6 +25,8 @@ export class AgentSession {
   #capabilities: JsonObject = {};
   #cancelBeat: (() => void) | undefined;
   #isOver = false;
+  /** What ended it, before it was known to be ready as well. */
+  #lost: HarmovelaError | undefined;
 
   /** `onLost` is called once when it ends otherwise than by `close`. */
   constructor(agent: WorkAgent, onLost: (error: HarmovelaError) => void) {
@@ -38,12 +40,16 @@ export class AgentSession {
     });
   }
 
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   /** What was agreed, as `session.ready` said it. */
   get capabilities(): JsonObject {
     return this.#capabilities;
   }
 
-  /** Resolves when it is ready. Throws what the service refuses it with, or `timeout`. */
+  /** Resolves when it is ready. Throws what the service refuses it with, or ends it with meanwhile, or `timeout`. */
   async open({ capabilities, heartbeatMs = HEARTBEAT_MS }: SessionOptions): Promise<void> {
     try {
       await this.#observation.ready;
@@ -71,6 +77,8 @@ export class AgentSession {
         this.#answer?.reject(new HarmovelaError("timeout", "the session did not become ready")),
       );
       await ready.finally(cancel);
+      // Ready, and over before its opening was answered: nobody was told of it yet.
+      if (this.#lost) throw this.#lost;
     } catch (error) {
       await this.#end();
       throw error;
@@ -110,6 +118,7 @@ export class AgentSession {
 
   #lose(error: HarmovelaError): void {
     if (this.#isOver) return;
+    this.#lost = error;
     this.#answer?.reject(error);
     const isReady = this.#cancelBeat !== undefined;
     this.#end().catch(() => undefined);

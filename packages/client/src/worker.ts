@@ -176,6 +176,8 @@ export class Worker {
   async #openSession(): Promise<void> {
     const session = new AgentSession(this.#base, (error) => this.#onSessionLost(error));
     await session.open(this.#options);
+    // Lost again at once: another one is on its way.
+    if (session.isOver) return;
     this.#session = session;
     this.#inSession.resolve();
     this.#fill();

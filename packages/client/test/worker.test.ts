@@ -152,6 +152,31 @@ describe("a worker's session", () => {
     await assert.rejects(setting(world, {}, { answer }), isCode("timeout"));
   });
 
+  it("that is ready and lost before its opening is answered is no worker", async () => {
+    await using world = new World();
+    const error = { code: "session_timeout", message: "silent", retryable: true };
+    const isFirst = ({ envelope, count }: Judged) =>
+      envelope.type === "session.opened" && count === 1;
+    let said: Promise<unknown> = Promise.resolve();
+    const peer: Peer = await world.peer({
+      judge: (judged) => {
+        const { session_id = "" } = judged.envelope;
+        if (isFirst(judged)) {
+          const lost = { type: "session.error", session_id, payload: { session_id, error } };
+          said = peer
+            .append({ type: "session.ready", ...isReady(judged.envelope) })
+            .then(() => peer.append(lost));
+        }
+        return "accept";
+      },
+      loses: isFirst,
+    });
+    const { agent } = world.agent({ agent: "agent:w" });
+    const worker = agent.worker({ concurrency: 1 }, () => undefined);
+    await assert.rejects(world.run(worker), isCode("session_timeout"));
+    await world.run(said);
+  });
+
   it("that is lost ends its jobs, and another is opened", async () => {
     await using world = new World();
     const { peer, worker, jobs, errors } = await setting(world);
