@@ -34,8 +34,12 @@ export interface StoredEvent {
 }
 
 /** Every stored message of a log, in order. */
-export async function readRecords(bus: Bus, domain: Domain = "tasks"): Promise<StoredRecord[]> {
-  const stream = logStream(domain);
+export function readRecords(bus: Bus, domain: Domain = "tasks"): Promise<StoredRecord[]> {
+  return readStream(bus, logStream(domain));
+}
+
+/** Every stored message of a stream, in order. */
+export async function readStream(bus: Bus, stream: string): Promise<StoredRecord[]> {
   const last = (await bus.streamState(stream))?.lastSeq ?? 0;
   const messages: StoredMessage[] = [];
   if (last === 0) return [];
@@ -59,11 +63,12 @@ export async function readRecords(bus: Bus, domain: Domain = "tasks"): Promise<S
 /** Who wrote the newest `epoch`, and its position; undefined when nobody answers. */
 export async function lastEpoch(
   bus: JetStreamBus,
+  domain: Domain = "tasks",
 ): Promise<{ instance: string; epoch: number } | undefined> {
   try {
     const answer = await bus.nats.request(
-      `$JS.API.STREAM.MSG.GET.${STREAM}`,
-      JSON.stringify({ last_by_subj: controlSubject(undefined, "tasks", "epoch") }),
+      `$JS.API.STREAM.MSG.GET.${logStream(domain)}`,
+      JSON.stringify({ last_by_subj: controlSubject(undefined, domain, "epoch") }),
     );
     const { message } = answer.json<{ message?: { data?: string } }>();
     const { instance, epoch } = JSON.parse(Buffer.from(message?.data ?? "", "base64").toString());
