@@ -10,6 +10,8 @@ export interface Frame {
   at: number;
   cause: EntryCause | undefined;
   digest: string | undefined;
+  /** Positions up to which other logs had been folded. */
+  seen: ReadonlyMap<string, number>;
 }
 
 /** The rules of the stream and of the headers: order, leadership, time, observed positions. */
@@ -98,6 +100,7 @@ export class FrameRules {
       at: at ?? this.#lastAt,
       cause,
       digest: record.headers[HEADER.digest],
+      seen: this.#seen,
     };
   }
 

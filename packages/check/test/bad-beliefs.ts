@@ -9,6 +9,7 @@ import {
   conflict,
   expire,
   mark,
+  markLost,
   resolve,
   retract,
   say,
@@ -202,6 +203,17 @@ const marks: BadLog[] = [
     const plan = beginRetract(log, "f", "memory:main");
     mark(log, plan, drawn.id);
     mark(log, plan, drawn.id);
+    return log.last;
+  }),
+  bad("mark-twice", "of which a loss of evidence was told before", (log) => {
+    const drawn = conclude(log, "agent:a", [claim(log, "f", "memory:main", 1)]);
+    markLost(log, drawn);
+    markLost(log, drawn);
+    return log.last;
+  }),
+  bad("mark-cause", "because of a claim, where other logs are seen", (log) => {
+    const fact = claim(log, "f", "memory:main", 1);
+    markLost(log, conclude(log, "agent:a", [fact]), { causation_id: fact.id });
     return log.last;
   }),
   open("mark-open", "a diamond whose foot was forgotten", (log) => {

@@ -11,6 +11,7 @@ import {
   conflict,
   expire,
   mark,
+  markLost,
   resolve,
   retract,
   retraction,
@@ -212,6 +213,16 @@ describe("a good log of dependents", () => {
     retract(log, "f", "memory:main");
     const body = { id: log.derivedId(), reason: "too large" };
     log.push({ cause: `owed:${body.id}`, kind: "obligation_failed", body });
+    clean(log);
+  });
+
+  it("what rests on lost evidence is marked because of an entry in the log of provenance", () => {
+    const log = newLog();
+    const drawn = conclude(log, "agent:a", [claim(log, "f", "memory:main", 1)]);
+    markLost(log, drawn);
+    const again = conclude(log, "agent:a", [drawn]);
+    markLost(log, again);
+    retract(log, "f", "memory:main");
     clean(log);
   });
 

@@ -3,7 +3,7 @@ import { deriveId, type Envelope, formatInstant, type Instant } from "@harmovela
 import { boundedText, type JsonObject, type JsonValue } from "@harmovela/failure";
 import { compare } from "./rules/conflict.ts";
 import { LISTED_CLAIMS_MAX, QUOTED_LENGTH_MAX } from "./settings.ts";
-import type { Claim, Duty, Fallen, Subject, TenantState, Walk, Window } from "./state.ts";
+import type { Claim, Duty, Fallen, Subject, TenantState, Walk, Window, Work } from "./state.ts";
 
 interface Fields {
   id: string;
@@ -133,8 +133,8 @@ function listOf(texts: Iterable<string>): string {
   return boundedText(`[${distinct.join(",")}]`, QUOTED_LENGTH_MAX);
 }
 
-export function markIdOf(walk: Walk, claim: Claim): string {
-  return deriveId(walk.tenant.name, walk.id, `mark:${claim.event}`, walk.at);
+export function markIdOf({ tenant, id, at }: Work, claim: Claim): string {
+  return deriveId(tenant.name, id, `mark:${claim.event}`, at);
 }
 
 /** `state.invalidated` of a conclusion that has to be evaluated again (spec 6.1). */

@@ -26,6 +26,7 @@ function describeTenant(tenant: TenantState): JsonObject {
     subjects: byKey(tenant.subjects).map(describeSubject),
     events: [...tenant.events.keys()].sort().map((id) => `${id} ${kindOf(tenant.events.get(id))}`),
     walks: [...tenant.walks.keys()].sort(),
+    losses: [...tenant.losses.keys()].sort(),
     stale: [...tenant.stale].map(nameOf).sort(),
   };
 }

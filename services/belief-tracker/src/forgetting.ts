@@ -87,7 +87,7 @@ export function closeSubject(subject: Subject): void {
 }
 
 export function closeTenant(state: BeliefState, tenant: TenantState): void {
-  const { subjects, events, walks, name } = tenant;
-  if (subjects.size + events.size + walks.size > 0) return;
+  const { subjects, events, walks, losses, name } = tenant;
+  if (subjects.size + events.size + walks.size + losses.size > 0) return;
   if (state.tenants.get(name) === tenant) state.tenants.delete(name);
 }

@@ -28,6 +28,8 @@ export interface Withdrawal {
   readonly at: Instant;
   /** What rests on it must be evaluated again (spec 6.1). */
   readonly isRetraction: boolean;
+  /** Nobody has taken it back: it can no longer be had (spec section 8), until it comes after all. */
+  readonly isLoss: boolean;
   readonly reason: string | undefined;
 }
 
@@ -176,6 +178,7 @@ export interface Fallen {
 
 /** A begun plan: it marks what rests on the roots, one by one (architecture, section 2). */
 export interface Walk {
+  readonly kind: "walk";
   /** Of the event that ends it. */
   readonly id: string;
   readonly tenant: TenantState;
@@ -192,9 +195,25 @@ export interface Walk {
   current: Node | undefined;
   below: Claim[];
   place: number;
-  ringNext: Walk | undefined;
-  ringPrev: Walk | undefined;
+  ringNext: Work | undefined;
+  ringPrev: Work | undefined;
 }
+
+/** Evidence that was lost: it owes marks, one by one (spec section 8). */
+export interface Loss {
+  readonly kind: "loss";
+  /** Derived: what causes its marks. */
+  readonly id: string;
+  readonly tenant: TenantState;
+  readonly at: Instant;
+  /** Claims that rest on it and are not marked yet; each is `due` because of it. */
+  readonly left: Fifo<Claim>;
+  ringNext: Work | undefined;
+  ringPrev: Work | undefined;
+}
+
+/** What is worked off one step at a time, in turns. */
+export type Work = Walk | Loss;
 
 export interface TenantState {
   readonly name: string;
@@ -204,6 +223,7 @@ export interface TenantState {
   /** Conflicts that are open, by the id of the event that tells of them. */
   readonly conflicts: Map<string, Subject>;
   readonly walks: Map<string, Walk>;
+  readonly losses: Map<string, Loss>;
   /** Live claims whose expiry is logged, longest stale first. */
   readonly stale: Set<Claim>;
 }
@@ -214,7 +234,7 @@ export interface BeliefState {
   readonly windows: Heap<Window>;
   /** By tenant and id of the event that is owed; the oldest first. */
   readonly duties: Map<string, Duty>;
-  readonly ring: Ring<Walk>;
+  readonly ring: Ring<Work>;
   /** What is remembered for a while, in the order in which it ended. */
   readonly over: Fifo<Over>;
   /** Windows made so far; it orders what is due at the same time. */
@@ -242,6 +262,7 @@ export function openTenant(state: BeliefState, name: string): TenantState {
       events: new Map(),
       conflicts: new Map(),
       walks: new Map(),
+      losses: new Map(),
       stale: new Set(),
     };
     state.tenants.set(name, tenant);

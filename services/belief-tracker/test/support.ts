@@ -1,4 +1,4 @@
-import type { DomainEntry, Envelope } from "@harmovela/envelope";
+import type { DomainEntry, Envelope, EventEntry } from "@harmovela/envelope";
 import type { JsonObject, JsonValue } from "@harmovela/failure";
 import { type Given, given } from "@harmovela/testkit";
 import { type BeliefSettings, createBeliefDecider, DEFAULT_BELIEF_SETTINGS } from "../src/index.ts";
@@ -100,4 +100,20 @@ export function against(scenario: World, params: JsonObject): string[] {
   const codes = (reasons as JsonObject[]).map(({ reason }) => String(reason));
   if (useable === codes.length > 0) throw new Error("useable and reasons disagree");
   return [...new Set(codes)];
+}
+
+let observed = 0;
+
+/** Lets the service observe an entry of another domain's log. */
+export function observe(
+  scenario: World,
+  domain: "tasks" | "provenance",
+  envelope: Envelope,
+  cause: EventEntry["cause"] = { in: 1 },
+): World {
+  observed += 1;
+  const frame = { tenant: scenario.tenant, cause, at: scenario.now, epoch: 1, prev: 0, seen: {} };
+  const entry = { ...frame, seq: observed, kind: "event", envelope } as const;
+  scenario.decider.observe?.(scenario.state, domain, entry);
+  return scenario;
 }
