@@ -336,6 +336,24 @@ const freshness: BadLog[] = [
     expire(log, fact, "memory:f", end);
     return log.last;
   }),
+  bad("freshness-twice", "for each of two sources that end together", (log) => {
+    const { fact, end } = brief(log);
+    const other = claim(log, "f", "agent:b", 1, { valid_until: formatInstant(end) });
+    log.wait(1_000);
+    expire(log, fact, "memory:f", end);
+    expire(log, other, "memory:f", end);
+    return log.last;
+  }),
+  open("freshness-open", "a window that was shortened once more to where it had ended", (log) => {
+    const { fact, end } = brief(log, { stale_after: undefined, valid_until: undefined });
+    const { last } = log;
+    changeWindow(log, "memory:main", "memory:f", end);
+    log.wait(1_000);
+    expire(log, fact, "memory:f", end);
+    changeWindow(log, "memory:main", "memory:f", end + 60_000);
+    changeWindow(log, "memory:main", "memory:f", end);
+    return last;
+  }),
   open("freshness-open", "nobody says so", (log) => {
     brief(log);
     const { last } = log;

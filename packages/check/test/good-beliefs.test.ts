@@ -282,6 +282,9 @@ describe("a good log of windows", () => {
     const episode = say(log, "memory.episode.stored", "agent:b", until);
     log.wait(1_000);
     expire(log, one, "memory:f", end);
+    claim(log, "f", "agent:c", 1, until);
+    changeWindow(log, "agent:b", "memory:f", end + 5_000);
+    changeWindow(log, "agent:b", "memory:f", end);
     expire(log, other, "memory:f", end);
     expire(log, episode, `belief:${episode.id}`, end);
     clean(log);

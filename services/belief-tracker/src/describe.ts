@@ -55,6 +55,7 @@ function describeSubject(subject: Subject): JsonObject {
     contested: conflict === undefined ? null : [...conflict.contested].map(String),
     resolved: subject.resolved === undefined ? null : subject.resolved.by,
     report: subject.report?.id ?? null,
+    told: [...subject.told].sort((a, b) => a - b),
   };
 }
 
@@ -70,7 +71,7 @@ function describeClaim(claim: Claim): JsonObject {
     window:
       window === undefined
         ? null
-        : { end: window.end, setBy: window.setBy, hasExpired: window.hasExpired },
+        : { end: window.end, setBy: window.setBy, isTold: claim.subject.tenant.stale.has(claim) },
     change: claim.change === undefined ? null : claim.change.id,
     restsOn: claim.restsOn.map(nameOf).sort(),
     dependents: [...(claim.dependents ?? [])].map(nameOf).sort(),

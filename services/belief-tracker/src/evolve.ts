@@ -15,10 +15,10 @@ import { claimsToChange } from "./rules/authority.ts";
 import { assertionOf, invalidationOf, textIn } from "./rules/subject.ts";
 import { judgeChange } from "./rules/window.ts";
 import type { BeliefSettings } from "./settings.ts";
-import { type BeliefState, isLive, openSubject, openTenant, type Walk } from "./state.ts";
+import { type BeliefState, openSubject, openTenant, type Walk } from "./state.ts";
 import { takeLost } from "./truncation.ts";
 import { closeWalk, markClaim, openWalk } from "./walks.ts";
-import { openWindow } from "./windows.ts";
+import { openWindow, tellEnd } from "./windows.ts";
 
 export function evolve(state: BeliefState, settings: BeliefSettings, entry: DomainEntry): void {
   forget(state, settings.retentionMs, entry.at);
@@ -99,9 +99,7 @@ function expire(state: BeliefState, { envelope, tenant: name }: EventEntry): voi
   const claim = tenant?.events.get(envelope.causation_id ?? "");
   if (tenant === undefined || claim?.kind !== "claim" || claim.window === undefined) return;
   if (expiredIdOf(claim.window) !== envelope.id) return;
-  state.windows.remove(claim.window);
-  claim.window.hasExpired = true;
-  if (isLive(claim)) tenant.stale.add(claim);
+  tellEnd(state, claim.window);
 }
 
 /** A walk has marked one more, or has come to its end. */

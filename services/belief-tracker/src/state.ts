@@ -102,8 +102,6 @@ export interface Window {
   readonly end: Instant;
   /** The event that set it. */
   readonly setBy: string;
-  /** The expiry is logged. */
-  hasExpired: boolean;
 }
 
 /** The newest decision about the window of a claim (spec 6.2). */
@@ -147,6 +145,8 @@ export interface Subject {
   conflict: Conflict | undefined;
   resolved: Resolution | undefined;
   report: Report | undefined;
+  /** Ends of windows whose expiry is logged, the newest last; a bounded number. */
+  told: readonly Instant[];
   /** Id of the duty to log a conflict, or its end. */
   duty: string | undefined;
 }
@@ -279,6 +279,7 @@ export function openSubject(tenant: TenantState, key: string): Subject {
       claims: new Map(),
       past: new Map(),
       remembered: 0,
+      told: [],
       conflict: undefined,
       resolved: undefined,
       report: undefined,
