@@ -1,13 +1,22 @@
-/** The delegation coordinator as a process of its own, to be killed. Argument: its configuration as JSON. */
+/** A service as a process of its own, to be killed. Argument: its configuration as JSON. */
+import { createTracker } from "@harmovela/belief-tracker";
 import { connectBus, type LeaseOptions, systemClock } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { openHostPatiently, openTokenKeyFile } from "@harmovela/host";
+import {
+  type Host,
+  openHostPatiently,
+  openTokenKeyFile,
+  type ServiceDefinition,
+} from "@harmovela/host";
 import pino from "pino";
 import { openBlindLease } from "./blind-lease.ts";
 import { Doom, type KillOrder } from "./kill-order.ts";
 import { withOverrides } from "./overrides.ts";
+import type { ChaosDomain } from "./stored-log.ts";
 
-export interface CoordinatorConfig {
+export interface ServiceProcessConfig {
+  /** Whose service it is. */
+  domain: ChaosDomain;
   url: string | string[];
   instance: string;
   leaseTtlMs: number;
@@ -21,9 +30,8 @@ export interface CoordinatorConfig {
 }
 
 const READY_LOOK_MS = 20;
-const config = JSON.parse(process.argv[2] ?? "") as CoordinatorConfig;
-const { url, instance, leaseTtlMs, replicas, tokenKeyFile, kill, blindMs = 0 } = config;
-const definition = createCoordinator();
+const config = JSON.parse(process.argv[2] ?? "") as ServiceProcessConfig;
+const { domain, url, instance, leaseTtlMs, replicas, tokenKeyFile, kill, blindMs = 0 } = config;
 const doom = kill === undefined ? undefined : new Doom(kill);
 const connect = (name: string) => connectBus({ servers: url, name, waitOnFirstConnect: true });
 const connected = await connect(`${instance} writer`);
@@ -32,25 +40,29 @@ const writer = withOverrides(connected, {
     blindMs > 0 ? openBlindLease(connected, options, blindMs) : connected.openLease(options),
 });
 const answerer = await connect(`${instance} answerer`);
-const host = await openHostPatiently({
-  ...definition,
-  decider: doom?.decider(definition.decider) ?? definition.decider,
-  version: "0.1.0",
-  instance,
-  writer: doom?.writer(writer) ?? writer,
-  answerer: doom?.answerer(answerer) ?? answerer,
-  clock: systemClock,
-  logger: pino(
-    { level: process.env.HARMOVELA_TEST_LOG ?? "silent", base: { instance } },
-    pino.destination(2),
-  ),
-  tokens: await openTokenKeyFile(tokenKeyFile),
-  replicas,
-  retentionMs: 30 * 86_400_000,
-  snapshotEntries: 100,
-  leaseTtlMs,
-  replyPrefix: () => "_INBOX.",
-});
+async function open<State>(definition: ServiceDefinition<State>): Promise<Host> {
+  return openHostPatiently({
+    ...definition,
+    decider: doom?.decider(definition.decider) ?? definition.decider,
+    version: "0.1.0",
+    instance,
+    writer: doom?.writer(writer) ?? writer,
+    answerer: doom?.answerer(answerer) ?? answerer,
+    clock: systemClock,
+    logger: pino(
+      { level: process.env.HARMOVELA_TEST_LOG ?? "silent", base: { instance } },
+      pino.destination(2),
+    ),
+    tokens: await openTokenKeyFile(tokenKeyFile),
+    replicas,
+    retentionMs: 30 * 86_400_000,
+    snapshotEntries: 100,
+    leaseTtlMs,
+    replyPrefix: () => "_INBOX.",
+  });
+}
+
+const host = await (domain === "tasks" ? open(createCoordinator()) : open(createTracker()));
 process.stdout.write("started\n");
 /** Warm: it has read the whole log. One that was displaced reads it again. */
 let wasReady = false;
