@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import type { DomainEntry, Envelope, EventEntry } from "@harmovela/envelope";
 import type { JsonObject, JsonValue } from "@harmovela/failure";
 import { type Given, given } from "@harmovela/testkit";
@@ -116,4 +117,21 @@ export function observe(
   const entry = { ...frame, seq: observed, kind: "event", envelope } as const;
   scenario.decider.observe?.(scenario.state, domain, entry);
   return scenario;
+}
+
+/** What speaks against acting on the claim, from each such time on. */
+export type Course = [number, string[]][];
+
+/** Follows the claim on `memory:t` over its whole life; tells when its expiries were logged. */
+export function follow(scenario: World, course: Course): number[] {
+  const told: number[] = [];
+  for (const [at, expected] of course) {
+    for (const now of [at - 1, at]) {
+      if (now < scenario.now) continue;
+      told.push(...derived(scenario, now).map(() => now));
+    }
+    assert.deepEqual(against(scenario, { key: "memory:t" }), expected, `${at - NOW} ms on`);
+  }
+  assert.deepEqual(derived(scenario, NOW + 1e9), [], "nothing more");
+  return told;
 }
