@@ -1,13 +1,5 @@
-export interface Mutant {
-  /** The fault, in words. */
-  name: string;
-  file: string;
-  /** Stands in the file exactly once. */
-  find: string;
-  replace: string;
-  /** Files of the default test run that must notice. */
-  tests: readonly string[];
-}
+import type { Mutant } from "./mutant.ts";
+import { BELIEF_MUTANTS } from "./mutants-beliefs.ts";
 
 const HOST = "packages/host/test/host.int.test.ts";
 const FAILOVER = "packages/host/test/failover.int.test.ts";
@@ -401,4 +393,5 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "        false;\n",
     tests: ["packages/bus/test/lease-keeper.test.ts"],
   },
+  ...BELIEF_MUTANTS,
 ];
