@@ -393,5 +393,26 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "        false;\n",
     tests: ["packages/bus/test/lease-keeper.test.ts"],
   },
+  {
+    name: "a burst of laborious envelopes is validated in one go",
+    file: "packages/host/src/intake-queue.ts",
+    find: "const VALIDATING_MS_MAX = 50;",
+    replace: "const VALIDATING_MS_MAX = 5_000;",
+    tests: ["packages/host/test/intake-queue.test.ts"],
+  },
+  {
+    name: "snapshots take a fifth of the time",
+    file: "packages/host/src/snapshot/keeper.ts",
+    find: "const PAUSE_SHARE = 50;",
+    replace: "const PAUSE_SHARE = 5;",
+    tests: ["packages/host/test/snapshot-pace.test.ts"],
+  },
+  {
+    name: "a token is recorded while a snapshot is written down",
+    file: "packages/host/src/term.ts",
+    find: "    this.#frozen = keeping;\n",
+    replace: "",
+    tests: ["packages/host/test/snapshot-pace.test.ts"],
+  },
   ...BELIEF_MUTANTS,
 ];

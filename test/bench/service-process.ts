@@ -13,6 +13,8 @@ const MAINS = {
   beliefs: "../../services/belief-tracker/dist/main.js",
 } as const;
 const READY_MS_MAX = 30_000;
+/** As in docker-compose.yml. */
+const NODE_FLAGS = ["--max-semi-space-size=64"];
 
 /** Resolves when it leads; built code, with keys for handoff tokens. */
 export async function startServiceProcess(
@@ -21,7 +23,7 @@ export async function startServiceProcess(
 ): Promise<AsyncDisposable> {
   const folder = mkdtempSync(join(tmpdir(), "harmovela-bench-"));
   const main = fileURLToPath(new URL(MAINS[domain], import.meta.url));
-  const child = spawn(process.execPath, [main], {
+  const child = spawn(process.execPath, [...NODE_FLAGS, main], {
     env: {
       ...process.env,
       HARMOVELA_SERVERS: url,

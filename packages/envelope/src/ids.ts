@@ -19,7 +19,8 @@ export function deriveId(
   index: string | number,
   atMs: Instant,
 ): string {
-  const parts = [tenant, cause, String(index)].map((part) => `${part.length}:${part}`).join("");
+  const name = String(index);
+  const parts = `${tenant.length}:${tenant}${cause.length}:${cause}${name.length}:${name}`;
   const digest = hash("sha256", parts, "buffer");
   return DERIVED_PREFIX + ulid(atMs, digest);
 }
@@ -39,14 +40,18 @@ export function newId(prefix: string): string {
   return `${prefix}_${ulid(Date.now(), randomBytes(10))}`;
 }
 
+/** The time last written and its text: many ids are made within one millisecond. */
+let writtenTime = -1;
+let timeText = "";
+
 /** 10 characters of time and 16 from the first 80 bits of `random`. */
 function ulid(atMs: Instant, random: Uint8Array): string {
-  let time = Math.min(ULID_TIME_MAX, Math.max(0, Math.floor(atMs)));
-  let text = "";
-  for (let i = 0; i < 10; i++) {
-    text = ALPHABET.charAt(time % 32) + text;
-    time = Math.floor(time / 32);
+  const time = Math.min(ULID_TIME_MAX, Math.max(0, Math.floor(atMs)));
+  if (time !== writtenTime) {
+    timeText = textOfTime(time);
+    writtenTime = time;
   }
+  let text = timeText;
   let bits = 0;
   let held = 0;
   for (let i = 0; i < 10; i++) {
@@ -56,6 +61,15 @@ function ulid(atMs: Instant, random: Uint8Array): string {
       held -= 5;
       text += ALPHABET.charAt((bits >> held) & 31);
     }
+  }
+  return text;
+}
+
+function textOfTime(time: number): string {
+  let text = "";
+  for (let i = 0; i < 10; i++) {
+    text = ALPHABET.charAt(time % 32) + text;
+    time = Math.floor(time / 32);
   }
   return text;
 }

@@ -5,7 +5,7 @@
  * S2 Here only the signature is looked at. What a token is worth is decided with the state.
  * S3 Equal claims under one key are one and the same token.
  */
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { TokenFacts, TokenIssue } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import {
@@ -107,23 +107,31 @@ class Ed25519Keys implements TokenKeys {
     this.publicKeys = publicKeys;
   }
 
-  sign(claims: JsonObject | TokenIssue): Promise<string> {
-    return new CompactSign(new TextEncoder().encode(JSON.stringify(claims)))
+  async sign(claims: JsonObject | TokenIssue): Promise<string> {
+    const text = JSON.stringify(claims);
+    const token = await new CompactSign(Buffer.from(text))
       .setProtectedHeader({ alg: ALGORITHM, kid: this.#signerId, typ: TYPE })
       .sign(this.#signer);
+    // Mostly it comes back within moments, and to verify costs more than to sign.
+    this.#remember(nameOf(token), factsIn(text));
+    return token;
   }
 
   async verify(token: string): Promise<TokenFacts> {
-    const name = createHash("sha256").update(token).digest("base64");
-    const known = this.#remembered.get(name);
-    this.#remembered.delete(name);
-    const facts = known ?? (await this.#look(token));
-    this.#remembered.set(name, facts);
-    if (this.#remembered.size > REMEMBERED_MAX) {
-      const [oldest] = this.#remembered.keys();
-      if (oldest !== undefined) this.#remembered.delete(oldest);
-    }
+    const name = nameOf(token);
+    const facts = this.#remembered.get(name) ?? (await this.#look(token));
+    this.#remember(name, facts);
     return facts;
+  }
+
+  #remember(name: string, facts: TokenFacts): void {
+    this.#remembered.delete(name);
+    this.#remembered.set(name, facts);
+    if (this.#remembered.size <= REMEMBERED_MAX) return;
+    for (const oldest of this.#remembered.keys()) {
+      this.#remembered.delete(oldest);
+      break;
+    }
   }
 
   /** A token that names none of our keys is another's, and nothing can be seen in it. */
@@ -132,16 +140,24 @@ class Ed25519Keys implements TokenKeys {
     if (key === undefined) return { kind: "opaque" };
     try {
       const { payload } = await compactVerify(token, key, { algorithms: [ALGORITHM] });
-      const claims: unknown = JSON.parse(new TextDecoder().decode(payload));
-      if (claims === null || typeof claims !== "object" || Array.isArray(claims)) {
-        return { kind: "forged" };
-      }
-      return { kind: "verified", claims: claims as JsonObject };
+      return factsIn(new TextDecoder().decode(payload));
     } catch {
       // Whatever is wrong with it: it names a key of ours, which did not sign this.
       return { kind: "forged" };
     }
   }
+}
+
+/** Of a token with this payload that one of our keys has signed. */
+function factsIn(payload: string): TokenFacts {
+  const claims: unknown = JSON.parse(payload);
+  const isObject = claims !== null && typeof claims === "object" && !Array.isArray(claims);
+  return isObject ? { kind: "verified", claims: claims as JsonObject } : { kind: "forged" };
+}
+
+/** Tokens are remembered by their digest: whoever reads the memory cannot present them. */
+function nameOf(token: string): string {
+  return hash("sha256", token, "base64");
 }
 
 function keyIdIn(token: string): string | undefined {
