@@ -169,6 +169,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [OBSERVED],
   },
   {
+    name: "one look at the observed logs is enough for ever",
+    file: "packages/host/src/term.ts",
+    find: "    this.#lookedUpTo = this.#judging.isBlind ? 0 : arrived;",
+    replace: "    this.#lookedUpTo = this.#judging.isBlind ? 0 : arrived + 1_000_000;",
+    tests: [OBSERVED],
+  },
+  {
     name: "root first: a cascade ends the parent before its children",
     file: `${COORDINATOR}/src/steps.ts`,
     find: "  while (at.firstLive) {\n    const child",

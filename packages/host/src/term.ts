@@ -98,6 +98,8 @@ export class Term<State> {
   #intake: IntakeQueue | undefined;
   #live: Subscription | undefined;
   #lookedAt = 0;
+  /** Messages that had arrived when the observed logs were last looked at. */
+  #lookedUpTo = 0;
   /** Settled when the recovery under way is over. */
   #recovered: Promise<void> = Promise.resolve();
   #isTurning = false;
@@ -318,7 +320,7 @@ export class Term<State> {
     const intake = this.#intake;
     if (intake === undefined) return;
     intake.take(Math.min(MESSAGES_PER_TURN, this.#writer.room));
-    await this.#catchUpObserved();
+    await this.#catchUpObserved(intake);
     if (this.#state !== "open") return;
     await this.#workOffIdleTimers(intake);
     if (this.#state !== "open") return;
@@ -416,9 +418,14 @@ export class Term<State> {
     intake.judged = to;
   }
 
-  /** What was acknowledged anywhere before these messages were stored is known before they are judged. */
-  async #catchUpObserved(): Promise<void> {
+  /**
+   * What was acknowledged anywhere before these messages were stored is known before they are judged. One
+   * look is enough for all that had arrived by then: a question takes as long as judging many of them.
+   */
+  async #catchUpObserved(intake: IntakeQueue): Promise<void> {
     const { observed, fold, alarms } = this.#context;
+    if (intake.waiting.length > 0 && intake.validated <= this.#lookedUpTo) return;
+    const { arrived } = intake;
     this.#judging.isBlind = false;
     for (const log of observed) {
       try {
@@ -430,6 +437,7 @@ export class Term<State> {
       }
       this.#requests.targetJudged(log.domain, log.intake);
     }
+    this.#lookedUpTo = this.#judging.isBlind ? 0 : arrived;
   }
 
   /** T4: appends find out by themselves; a leader with nothing to write looks now and then. */
