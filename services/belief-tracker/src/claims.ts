@@ -246,6 +246,7 @@ function end(state: BeliefState, claim: Claim, at: number): void {
   const { subject, source } = claim;
   closeWindow(state, claim);
   subject.claims.delete(source);
+  subject.past ??= new Map();
   subject.past.set(source, claim);
   subject.remembered += 1;
   state.over.push({ kind: "claim", at, tenant: subject.tenant, claim });

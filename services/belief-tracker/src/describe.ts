@@ -50,7 +50,7 @@ function describeSubject(subject: Subject): JsonObject {
   return {
     key: subject.key,
     claims: byKey(subject.claims).map(describeClaim),
-    past: byKey(subject.past).map(describeClaim),
+    past: byKey(subject.past ?? new Map<string, Claim>()).map(describeClaim),
     remembered: subject.remembered,
     contested: conflict === undefined ? null : [...conflict.contested].map(String),
     resolved: subject.resolved === undefined ? null : subject.resolved.by,

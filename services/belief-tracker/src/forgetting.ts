@@ -55,7 +55,8 @@ function forgetClaim(tenant: TenantState, claim: Claim): void {
   const { subject } = claim;
   claim.isForgotten = true;
   subject.remembered -= 1;
-  if (subject.past.get(claim.source) === claim) subject.past.delete(claim.source);
+  if (subject.past?.get(claim.source) === claim) subject.past.delete(claim.source);
+  if (subject.past?.size === 0) subject.past = undefined;
   const nodes = claim.restsOn;
   claim.restsOn = [];
   claim.replacedBy = undefined;

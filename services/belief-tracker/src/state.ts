@@ -138,8 +138,8 @@ export interface Subject {
   readonly tenant: TenantState;
   /** Live claims by source. */
   readonly claims: Map<string, Claim>;
-  /** The last claim of a source that is over and still remembered. */
-  readonly past: Map<string, Claim>;
+  /** The last claim of a source that is over and still remembered; few subjects have one. */
+  past: Map<string, Claim> | undefined;
   /** Claims that are over and still remembered. */
   remembered: number;
   conflict: Conflict | undefined;
@@ -277,7 +277,7 @@ export function openSubject(tenant: TenantState, key: string): Subject {
       key,
       tenant,
       claims: new Map(),
-      past: new Map(),
+      past: undefined,
       remembered: 0,
       told: [],
       conflict: undefined,
