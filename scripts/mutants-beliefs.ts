@@ -95,11 +95,11 @@ export const BELIEF_MUTANTS: readonly Mutant[] = [
     tests: [BOUNDARIES],
   },
   {
-    name: "beliefs: two retractions mark a conclusion twice",
+    name: "beliefs: what is about to be marked is marked by a second plan as well",
     file: `${TRACKER}/src/walks.ts`,
     find: "      if (claim.mark !== undefined || claim.due !== undefined) continue;\n",
-    replace: "      if (claim.due !== undefined) continue;\n",
-    tests: [RETRACTION],
+    replace: "      if (claim.mark !== undefined) continue;\n",
+    tests: [RETRACTION, TRUNCATION],
   },
   {
     name: "beliefs: what is concluded late from what was retracted is not marked",
