@@ -18,6 +18,7 @@ const SNAPSHOTS = "packages/host/test/snapshots.int.test.ts";
 const CLOCK_STEPS = "packages/host/test/clock-steps.test.ts";
 const SIMULATION = "test/sim/tasks.sim.test.ts";
 const CONTRACT = "test/contract/bus.memory.test.ts";
+const MUTUAL = "packages/host/test/mutual.int.test.ts";
 const COORDINATOR = "services/delegation-coordinator";
 const MANAGER = "services/interruption-manager";
 
@@ -499,6 +500,124 @@ export const MUTANTS: readonly Mutant[] = [
     find: "        this.#isAbandoned(entry.revision);\n",
     replace: "        false;\n",
     tests: ["packages/bus/test/lease-keeper.test.ts"],
+  },
+  {
+    name: "work goes on though a task is stopped",
+    file: `${COORDINATOR}/src/interruptions/rules.ts`,
+    find: "!isStopped(task) || LEGAL.has(type)",
+    replace: "true || LEGAL.has(type)",
+    tests: [
+      `${COORDINATOR}/test/interruptions.test.ts`,
+      `${COORDINATOR}/test/interruptions.prop.test.ts`,
+    ],
+  },
+  {
+    name: "children are born under a task that is stopped",
+    file: `${COORDINATOR}/src/interruptions/rules.ts`,
+    find: "!isStopped(parent)",
+    replace: "true",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "a cancel request waits for the runner of a task that is stopped",
+    file: `${COORDINATOR}/src/interruptions/state.ts`,
+    find: "task.owner !== undefined && !isStopped(task)",
+    replace: "task.owner !== undefined",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "a cancel request does not notice that a task is stopped later",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: "  offerToPlan(state, task);\n}",
+    replace: "}",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "a stopped task fails with the session that had it",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: "  letBe(state, task);\n",
+    replace: "",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "whoever resumes leaves the task to the session that had it",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: "isOwner ? instanceOf(state, task.tenant, envelope) : undefined",
+    replace: "isOwner ? instanceOf(state, task.tenant, envelope) : task.instance",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "the interruption manager ends what it likes",
+    file: `${COORDINATOR}/src/interruptions/requests.ts`,
+    find: "  return isDue ? undefined",
+    replace: "  return isDue || true ? undefined",
+    tests: [
+      `${COORDINATOR}/test/interruptions.test.ts`,
+      `${COORDINATOR}/test/interruptions.prop.test.ts`,
+    ],
+  },
+  {
+    name: "an agent's own word that a grace has expired counts",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: '"owed" in entry.cause && payload?.expired === true',
+    replace: "payload?.expired === true",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "a resumption in time takes back what has become due",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: "if (hold.due.length === 0) task.hold = undefined;",
+    replace: "if (hold.due.length >= 0) task.hold = undefined;",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "anybody takes the id of a compensation task",
+    file: `${COORDINATOR}/src/interruptions/requests.ts`,
+    find: "compensation.requester !== source",
+    replace: "compensation.requester === undefined",
+    tests: [`${COORDINATOR}/test/compensations.test.ts`],
+  },
+  {
+    name: "a compensation task is submitted again and again in its request's name",
+    file: `${COORDINATOR}/src/interruptions/requests.ts`,
+    find: "  if (compensation.isRequested) {",
+    replace: "  if (compensation.isRequested && task.ended) {",
+    tests: [`${COORDINATOR}/test/compensations.test.ts`],
+  },
+  {
+    name: "requests to undo are never forgotten",
+    file: `${COORDINATOR}/src/forgetting.ts`,
+    find: "if (!isMade && compensations.get(taskId) === compensation) compensations.delete(taskId);",
+    replace: "",
+    tests: [`${COORDINATOR}/test/compensations.test.ts`],
+  },
+  {
+    name: "a snapshot holds of another log what its own does not say",
+    file: "packages/host/src/snapshot/keeper.ts",
+    find: "if (!fold.isNoted && !this.#context.note()) return;",
+    replace: "",
+    tests: [MUTUAL],
+  },
+  {
+    name: "who has lost the lease folds on with what it had read ahead of its log",
+    file: "packages/host/src/term.ts",
+    find: "return this.#writer.isIdle && this.#context.fold.isNoted;",
+    replace: "return this.#writer.isIdle;",
+    tests: [MUTUAL],
+  },
+  {
+    name: "a request that falls due at rest is never sent",
+    file: "packages/host/src/term.ts",
+    find: "    this.#obligations.sendDue(this.#time.now());\n",
+    replace: "",
+    tests: [MUTUAL],
+  },
+  {
+    name: "a service that writes nothing holds up the trimming of what it observes",
+    file: "packages/host/src/snapshot/keeper.ts",
+    find: "const isMuch = foldedBy(this.#context.fold) - this.#folded >= snapshotEntries;",
+    replace: "const isMuch = entries >= snapshotEntries;",
+    tests: [MUTUAL],
   },
   {
     name: "a burst of laborious envelopes is validated in one go",

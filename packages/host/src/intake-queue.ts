@@ -67,13 +67,18 @@ export class IntakeQueue {
     return this.#removed !== undefined;
   }
 
-  /** Validates what has arrived until `max` are waiting, or for a while. */
-  take(max: number): void {
-    const until = this.#clock.monotonic() + VALIDATING_MS_MAX;
+  /** Takes what has arrived, until `max` are there. */
+  fetch(max: number): void {
     const room = max - this.#waiting.length;
     if (room > this.#taken.length) {
       this.#taken.push(...this.#reader.take(room - this.#taken.length));
     }
+  }
+
+  /** Validates what was taken until `max` are waiting, or for a while. */
+  validate(max: number): void {
+    const until = this.#clock.monotonic() + VALIDATING_MS_MAX;
+    const room = max - this.#waiting.length;
     let done = 0;
     for (const message of this.#taken) {
       if (done >= room || this.#clock.monotonic() > until) break;
