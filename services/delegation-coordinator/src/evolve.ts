@@ -53,7 +53,7 @@ function evolveEvent(state: TaskState, settings: TaskSettings, entry: EventEntry
   if (isAnswer(settings, entry)) return;
   if (envelope.type === "task.submitted") {
     const known = findTask(state, entry.tenant, taskIdOf(envelope) ?? "");
-    const problem = addTask(state, entry);
+    const problem = addTask(state, settings, entry);
     if (problem) misfit(entry, problem);
     if (known && !known.ended) remember(known, entry.seq);
     return;

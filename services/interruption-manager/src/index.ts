@@ -1,0 +1,7 @@
+export { createManagerDecider } from "./decider.ts";
+export { describeState } from "./describe.ts";
+export { settingsFrom } from "./environment.ts";
+export { createManager } from "./service.ts";
+export { DEFAULT_MANAGER_SETTINGS, type ManagerSettings } from "./settings.ts";
+export type { ManagerState } from "./state.ts";
+export { VERSION } from "./version.ts";

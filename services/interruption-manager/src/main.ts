@@ -1,0 +1,6 @@
+import { runProcess } from "@harmovela/host";
+import { settingsFrom } from "./environment.ts";
+import { createManager } from "./service.ts";
+import { VERSION } from "./version.ts";
+
+await runProcess((env, problems) => createManager(settingsFrom(env, problems)), VERSION);

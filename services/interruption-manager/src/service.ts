@@ -1,0 +1,21 @@
+/** The interruption manager: the decider of `interruptions`, its reads and its settings. */
+import type { ServiceDefinition } from "@harmovela/host";
+import { createManagerDecider } from "./decider.ts";
+import { MANAGER_READS } from "./reads.ts";
+import { DEFAULT_MANAGER_SETTINGS, type ManagerSettings } from "./settings.ts";
+import type { ManagerState } from "./state.ts";
+
+/** Everything that a process or the CLI needs to run it (`openService`). */
+export function createManager(
+  settings: Partial<ManagerSettings> = {},
+): ServiceDefinition<ManagerState> {
+  const complete: ManagerSettings = { ...DEFAULT_MANAGER_SETTINGS, ...settings };
+  return {
+    domain: "interruptions",
+    service: complete.service,
+    decider: createManagerDecider(complete),
+    settings: { ...complete },
+    observes: ["tasks"],
+    reads: MANAGER_READS,
+  };
+}
