@@ -1,14 +1,12 @@
-/** Processes of a service: started, killed, paused, replaced. */
+/** Service processes: started, killed, paused, replaced. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { connectBus, type JetStreamBus, LEASE_BUCKET } from "@harmovela/bus";
-import { bundleService } from "./bundle.ts";
-
+import { bundleProcess } from "./bundle.ts";
 import { within } from "./deadline.ts";
 import type { KillOrder } from "./kill-order.ts";
 import type { ServiceProcessConfig } from "./service-process.ts";
-import type { ChaosDomain } from "./stored-log.ts";
 
 /** Shifts the wall clock of a process. */
 const SHIFTED_CLOCK = new URL("shifted-clock.mjs", import.meta.url).href;
@@ -94,8 +92,10 @@ export class ServiceProcess implements AsyncDisposable {
 }
 
 export interface FleetOptions {
-  /** Whose service it is. Default `tasks`. */
-  domain?: ChaosDomain;
+  /** Which service. Default the coordinator. */
+  domain?: ServiceProcessConfig["domain"];
+  /** Its settings where they differ from the defaults. */
+  settings?: ServiceProcessConfig["settings"];
   url: string | string[];
   leaseTtlMs: number;
   /** Copies of each stream. Default 1. */
@@ -125,7 +125,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   static async open(options: FleetOptions): Promise<Fleet> {
-    const script = await bundleService();
+    const script = await bundleProcess("service-process");
     const bus = await connectBus({ servers: options.url, name: "chaos fleet" });
     return new Fleet(options, script, bus);
   }
@@ -142,10 +142,12 @@ export class Fleet implements AsyncDisposable {
   /** One more process, which nobody replaces. */
   start(kill?: KillOrder, clockShiftsMs: readonly number[] = []): ServiceProcess {
     this.started += 1;
-    const { domain = "tasks", url, leaseTtlMs, replicas = 1, blindMs = 0 } = this.#options;
+    const { url, leaseTtlMs, replicas = 1, blindMs = 0 } = this.#options;
+    const { domain = "tasks", settings = {} } = this.#options;
     const instance = `${domain}-${this.started}`;
     const config: ServiceProcessConfig = {
       domain,
+      settings,
       url,
       instance,
       leaseTtlMs,

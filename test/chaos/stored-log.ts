@@ -16,12 +16,12 @@ import {
   recordOf,
   type StoredRecord,
 } from "@harmovela/check";
-import type { Envelope } from "@harmovela/envelope";
+import type { Domain, Envelope } from "@harmovela/envelope";
 import { eventually, within } from "./deadline.ts";
 import type { Given, Seen, Tried, Verdict } from "./recording.ts";
 
 const STREAM = logStream("tasks");
-export type ChaosDomain = "tasks" | "beliefs";
+export type ChaosDomain = "tasks" | "beliefs" | "interruptions";
 const decoder = new TextDecoder();
 
 export interface StoredEvent {
@@ -36,7 +36,7 @@ export interface StoredEvent {
   time: number;
 }
 
-/** Every stored message of a domain's log, in order. */
+/** Every stored message of a log, in order. */
 export async function readRecords(
   bus: Bus,
   domain: ChaosDomain = "tasks",

@@ -5,6 +5,8 @@ export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.
 export { openHostPatiently } from "./open-patiently.ts";
 export type { HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
 export {
+  type Companion,
+  type CompanionContext,
   openService,
   type RunningService,
   type ServiceConfig,

@@ -24,6 +24,7 @@ function describeTask(task: Task): JsonObject {
     target: task.target ?? null,
     owner: task.owner ?? null,
     instance: describeInstance(task),
+    isFree: task.isFree,
     session: task.session ?? null,
     namesTenant: task.namesTenant,
     isSubmitted: task.isSubmitted,

@@ -124,6 +124,8 @@ function move(
   if ((to === "accepted" || to === "started") && task.owner === undefined) {
     task.owner = nameIn(task.tenant, entry.envelope.source);
     giveTo(state, task, instanceOf(state, task.tenant, entry.envelope));
+  } else if (task.isFree && entry.envelope.source === task.owner) {
+    giveTo(state, task, instanceOf(state, task.tenant, entry.envelope));
   }
 }
 

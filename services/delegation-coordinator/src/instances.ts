@@ -54,6 +54,7 @@ export function isElsewhere(
 
 /** From now on the task is this instance's, or with none its agent's. */
 export function giveTo(state: TaskState, task: Task, instance: InstanceState | undefined): void {
+  task.isFree = false;
   if (task.instance === instance) return;
   takeBack(state, task);
   task.instance = instance;

@@ -39,6 +39,7 @@ function viewOf(found: Task): JsonObject {
   if (owner !== undefined) view.owner = owner;
   if (found.owner !== undefined && found.owner !== owner) view.worker = found.owner;
   if (found.instance && !found.instance.isOver) view.session_id = found.instance.session;
+  if (found.isFree) view.is_free = true;
   if (found.deadline) view.deadline_at_ms = found.deadline.due;
   if (found.cancelRequested !== undefined) view.cancel_requested_by = found.cancelRequested;
   if (found.ended?.reason !== undefined) view.reason = found.ended.reason;

@@ -51,6 +51,8 @@ export interface Task {
   owner: string | undefined;
   /** The process of the owner that has it; none: any of them (spec 5.1). */
   instance: InstanceState | undefined;
+  /** Resumed by somebody else: the first process of its owner that works on it has it (spec 5.7). */
+  isFree: boolean;
   /** The plan under which the failure sleeps that the loss of its instance owes. */
   asleepUnder: PlanState | undefined;
   /** Of the ring of its instance. */

@@ -121,6 +121,7 @@ export function insertTask(
     state: "submitted",
     owner: undefined,
     instance: undefined,
+    isFree: false,
     asleepUnder: undefined,
     ringNext: undefined,
     ringPrev: undefined,

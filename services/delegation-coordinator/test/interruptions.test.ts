@@ -144,6 +144,21 @@ test("5.7 resumed in the owner's session it goes on there; by somebody else anyw
   }
 });
 
+test("5.7 resumed by somebody else it is the first process's that works on it, and then its to lose", () => {
+  const scenario = tokenWorld();
+  for (const id of ["s1", "s2", "s3"]) openSession(scenario, id, undefined, { source: WORKER });
+  const work = (session: string, id: string): Envelope =>
+    ev("progress", "t", { by: WORKER, id, more: { session_id: session } });
+  scenario.given(submitted("t"), ev("started", "t", { by: WORKER, more: { session_id: "s1" } }));
+  see(scenario, ...saved("t"), inter("resumed", "t", { by: BOSS, checkpoint: "ck_t" }));
+  assert.equal(readTask(scenario.state, "acme", "t")?.is_free, true);
+  scenario.given(work("s2", "first"));
+  assert.equal(readTask(scenario.state, "acme", "t")?.is_free, undefined);
+  for (const late of ["s1", "s3"])
+    scenario.when(work(late, `late_${late}`)).rejected("unauthorized", { session_id: "s2" });
+  scenario.when(work("s2", "second")).accepted();
+});
+
 test("C41 the state before is the state after: blocked stays blocked", () => {
   const scenario = working("t").given(ev("blocked", "t", { by: WORKER }));
   see(scenario, ...saved("t"), inter("resumed", "t", { checkpoint: "ck_t" }));

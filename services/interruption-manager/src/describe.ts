@@ -62,6 +62,7 @@ function describeTask(task: TaskRecord): JsonObject {
     ended: task.ended?.id ?? null,
     offer: task.offer ? describeOffer(task.offer) : null,
     session: task.instance?.session ?? null,
+    isFree: task.isFree,
     sessionEndedBy: task.instance?.endedBy?.id ?? null,
     isHeld: task.ringNext !== undefined,
     childCount: task.childCount,

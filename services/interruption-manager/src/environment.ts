@@ -1,4 +1,5 @@
 import type { ManagerSettings } from "./settings.ts";
+import type { CheckpointStoreOptions } from "./store/checkpoint-store.ts";
 
 /** The settings that a deployment gives to a process (docs/operating.md); what is wrong goes to `problems`. */
 export function settingsFrom(
@@ -21,4 +22,20 @@ export function settingsFrom(
     problems.push("HARMOVELA_ON_GRACE_EXPIRED must be fail or force_stop");
   }
   return settings;
+}
+
+/** The smallest store that is of use: a few of the largest checkpoints. */
+const STORE_BYTES_MIN = 32 * 1024 * 1024;
+
+/** The room of the store of checkpoints. */
+export function storeFrom(
+  env: Readonly<Record<string, string | undefined>>,
+  problems: string[],
+): Partial<CheckpointStoreOptions> {
+  const { HARMOVELA_CHECKPOINT_BYTES: text = "" } = env;
+  if (text === "") return {};
+  const maxBytes = Number(text);
+  if (Number.isSafeInteger(maxBytes) && maxBytes >= STORE_BYTES_MIN) return { maxBytes };
+  problems.push(`HARMOVELA_CHECKPOINT_BYTES must be a whole number from ${STORE_BYTES_MIN} on`);
+  return {};
 }

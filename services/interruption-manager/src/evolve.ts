@@ -5,6 +5,7 @@ import type {
   EventEntry,
   ObligationFailedEntry,
 } from "@harmovela/envelope";
+import { parseInstant } from "@harmovela/envelope";
 import { register } from "./checkpoints.ts";
 import { addCompensation } from "./compensations.ts";
 import {
@@ -112,7 +113,8 @@ function request(
   const payload = payloadObject(envelope);
   const opening = {
     envelope,
-    at,
+    // What follows from another log may be written under the time of an older entry of this one.
+    at: "owed" in cause ? Math.max(at, parseInstant(envelope.created_at)) : at,
     policy: policyOf(envelope),
     graceMs: graceMsOf(envelope, settings),
     isExpiry: "owed" in cause && payload?.expired === true,
@@ -140,7 +142,7 @@ function save(state: ManagerState, open: Interruption, entry: EventEntry): void 
   state.graces.remove(open);
 }
 
-/** Whoever resumes his own task goes on with it in his session; else any of its owner's processes does. */
+/** Whoever resumes his own task goes on with it in his session; else the first of its owner's processes does. */
 function resume(state: ManagerState, open: Interruption, entry: EventEntry): void {
   const { envelope, at } = entry;
   const { id, type, source: by, checkpoint_id: checkpoint } = envelope;
@@ -148,7 +150,9 @@ function resume(state: ManagerState, open: Interruption, entry: EventEntry): voi
   const { tenant } = task;
   close(state, open, { id, type, by, at, checkpoint });
   const tree = releaseTree(open);
-  giveTo(state, task, by === task.owner ? instanceOf(state, tenant, envelope) : undefined);
+  const instance = by === task.owner ? instanceOf(state, tenant, envelope) : undefined;
+  giveTo(state, task, instance);
+  task.isFree = instance === undefined;
   if (tree && isForTree(envelope)) openResume(state, tenant, tree, { id, at });
 }
 

@@ -96,6 +96,7 @@ function entryView(interruption: Interruption): JsonObject {
   if (closed) {
     const { by, type, id: event_id } = closed;
     view.closed = { by, type, event_id, at: formatInstant(closed.at) };
+    if (closed.checkpoint !== undefined) view.closed.checkpoint_id = closed.checkpoint;
   }
   return view;
 }

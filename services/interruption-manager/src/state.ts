@@ -41,6 +41,8 @@ export interface TaskRecord {
   offer: Offer | undefined;
   /** The process of the owner that has it; none: any of them. */
   instance: Instance | undefined;
+  /** Resumed by somebody else: the first process of its owner that works on it has it (spec 5.7). */
+  isFree: boolean;
   /** Of the ring of its instance: as long as nothing stops it. */
   ringNext: TaskRecord | undefined;
   ringPrev: TaskRecord | undefined;

@@ -76,7 +76,13 @@ test("interruption: the last ones that are over, how they ended, and what is ask
   assert.deepEqual(
     (past as JsonObject[]).map((one) => one.closed),
     [
-      { by: "agent:s", type: "interruption.resumed", event_id: "r", at: iso(NOW) },
+      {
+        by: "agent:s",
+        type: "interruption.resumed",
+        event_id: "r",
+        at: iso(NOW),
+        checkpoint_id: "ck",
+      },
       { by: "agent:s", type: "interruption.cancelled", event_id: "c", at: iso(NOW) },
     ],
   );

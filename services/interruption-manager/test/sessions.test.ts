@@ -69,6 +69,15 @@ describe("of several processes of one name the one that has the task answers", (
     scenario.given(requested(), acknowledged({ session_id: "s2" }));
   });
 
+  test("and from its first work on it is that process's", () => {
+    const scenario = taken().tasks(opened("s2"));
+    scenario.given(requested(), acknowledged(IN), saved("ck", IN), resumed());
+    scenario.tasks(task("progress", "t", { session_id: "s2" }));
+    scenario.given(requested());
+    scenario.when(acknowledged(IN)).rejected("unauthorized", { session_id: "s2" });
+    scenario.when(acknowledged({ session_id: "s2" })).accepted();
+  });
+
   test("any of them when the session that had it is over", () => {
     const scenario = taken().given(requested());
     scenario.tasks(closed("s1"));
@@ -184,6 +193,16 @@ describe("a session that closes", () => {
     assert.ok(first && "urgency" in first);
     assert.equal(first.urgency, "step");
     assert.equal(scenario.said().length, count);
+  });
+
+  test("the grace counts from that end, also under the time of an older entry", () => {
+    const scenario = taken().given(requested({}, { task_id: "t" }), acknowledged(IN));
+    scenario.given(saved("ck", IN), resumed("ck", { source: "agent:w", ...IN }));
+    scenario.at(NOW + 60_000).tasks(closed("s1"));
+    // A host that has written nothing since writes it under the time of its last entry.
+    scenario.at(NOW).step();
+    scenario.at(NOW + 60_000);
+    assert.equal(scenario.wakeAt(), NOW + 60_000 + scenario.settings.saveGraceMs);
   });
 
   test("what cannot be written of one task is given up, the others follow", () => {

@@ -9,6 +9,7 @@ import {
   type RunningService,
   type ServiceConfig,
 } from "@harmovela/host";
+import { createManager } from "@harmovela/interruption-manager";
 
 /** The service of each domain, as it names itself (architecture, section 3). */
 export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
@@ -19,7 +20,7 @@ export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
 };
 
 /** Domains whose rules exist; the others refuse what they validate, and say why. */
-export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks", "beliefs"]);
+export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks", "beliefs", "interruptions"]);
 
 export interface Services {
   /** Services that another process leads; this one stands by. */
@@ -30,9 +31,20 @@ export interface Services {
   close(): Promise<void>;
 }
 
-function openDomain(domain: Domain, config: ServiceConfig): Promise<RunningService> {
+/** How the services of a stack judge where that is not the same for all stacks. */
+export interface Judging {
+  /** Tasks that nobody submitted here may be interrupted and undone (spec 11, C40). */
+  externalTasks: boolean;
+}
+
+function openDomain(
+  domain: Domain,
+  config: ServiceConfig,
+  { externalTasks }: Judging,
+): Promise<RunningService> {
   if (domain === "tasks") return openService(createCoordinator(), config);
   if (domain === "beliefs") return openService(createTracker(), config);
+  if (domain === "interruptions") return openService(createManager({ externalTasks }), config);
   const service = SERVICE_BY_DOMAIN[domain];
   return openService(
     {
@@ -53,9 +65,11 @@ function openDomain(domain: Domain, config: ServiceConfig): Promise<RunningServi
  */
 export async function openServices(
   config: ServiceConfig,
-  standbyAfterMs: number,
+  { standbyAfterMs, ...judging }: Judging & { standbyAfterMs: number },
 ): Promise<Services> {
-  const started = await Promise.allSettled(DOMAINS.map((domain) => openDomain(domain, config)));
+  const started = await Promise.allSettled(
+    DOMAINS.map((domain) => openDomain(domain, config, judging)),
+  );
   const running = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const close = async (): Promise<void> => {
     await Promise.all(running.map((service) => service.close()));

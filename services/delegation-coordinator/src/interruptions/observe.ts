@@ -104,7 +104,7 @@ function stop(state: TaskState, task: Task, hold: Hold, { seq, at }: EventEntry)
   offerToPlan(state, task);
 }
 
-/** Whoever resumes its own task goes on with it in its session; else any of its owner's processes does. */
+/** Whoever resumes its own task goes on with it in its session; else the first of its owner's processes does. */
 function resume(state: TaskState, task: Task, { envelope }: EventEntry): void {
   const { hold } = task;
   if (hold === undefined) return;
@@ -115,7 +115,9 @@ function resume(state: TaskState, task: Task, { envelope }: EventEntry): void {
   }
   nearestPlan(task)?.ready.delete(task);
   const isOwner = envelope.source === task.owner;
-  giveTo(state, task, isOwner ? instanceOf(state, task.tenant, envelope) : undefined);
+  const instance = isOwner ? instanceOf(state, task.tenant, envelope) : undefined;
+  giveTo(state, task, instance);
+  task.isFree = instance === undefined;
   pickUp(state, task);
 }
 

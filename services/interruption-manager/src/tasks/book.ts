@@ -40,6 +40,7 @@ function createTask(tenant: TenantState, id: string): TaskRecord {
     ended: undefined,
     offer: undefined,
     instance: undefined,
+    isFree: false,
     ringNext: undefined,
     ringPrev: undefined,
     childCount: 0,

@@ -81,7 +81,8 @@ function move(state: ManagerState, entry: EventEntry): void {
     return;
   }
   const isTaken = type === "task.accepted" || type === "task.started";
-  if (!isTaken || task.owner !== undefined) return;
+  const isFirst = isTaken && task.owner === undefined;
+  if (!isFirst && !(task.isFree && task.owner === source)) return;
   task.owner = nameIn(task.tenant, source);
   giveTo(state, task, instanceOf(state, task.tenant, envelope));
 }

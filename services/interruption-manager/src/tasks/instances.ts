@@ -56,6 +56,7 @@ export function giveTo(
   task: TaskRecord,
   instance: Instance | undefined,
 ): void {
+  task.isFree = false;
   if (task.instance === instance) return;
   letGo(state, task);
   task.instance = instance;
