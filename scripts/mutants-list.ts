@@ -1,13 +1,5 @@
-export interface Mutant {
-  /** The fault, in words. */
-  name: string;
-  file: string;
-  /** Stands in the file exactly once. */
-  find: string;
-  replace: string;
-  /** Files of the default test run that must notice. */
-  tests: readonly string[];
-}
+import type { Mutant } from "./mutant.ts";
+import { BELIEF_MUTANTS } from "./mutants-beliefs.ts";
 
 const HOST = "packages/host/test/host.int.test.ts";
 const FAILOVER = "packages/host/test/failover.int.test.ts";
@@ -20,6 +12,7 @@ const SIMULATION = "test/sim/tasks.sim.test.ts";
 const CONTRACT = "test/contract/bus.memory.test.ts";
 const MUTUAL = "packages/host/test/mutual.int.test.ts";
 const COORDINATOR = "services/delegation-coordinator";
+const MANAGER = "services/interruption-manager";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -56,6 +49,104 @@ export const MUTANTS: readonly Mutant[] = [
     find: "sender.releases.add(seq, () => {",
     replace: "sender.releases.add(0 * seq, () => {",
     tests: [SIMULATION],
+  },
+  {
+    name: "a grace passes a millisecond late",
+    file: `${MANAGER}/src/owed.ts`,
+    find: "grace.due <= now)",
+    replace: "grace.due < now)",
+    tests: [`${MANAGER}/test/grace.test.ts`],
+  },
+  {
+    name: "what is saved does not stop the clock",
+    file: `${MANAGER}/src/evolve.ts`,
+    find: "  open.saved = { id: envelope.id, at, checkpoint: checkpoint.id };\n  state.graces.remove(open);\n",
+    replace: "  open.saved = { id: envelope.id, at, checkpoint: checkpoint.id };\n",
+    tests: [`${MANAGER}/test/grace.test.ts`],
+  },
+  {
+    name: "a grace that passed fails nothing",
+    file: `${MANAGER}/src/evolve.ts`,
+    find: '  if (opening.isExpiry && payload?.on_grace_expired === "fail") failExpired',
+    replace: '  if (opening.isExpiry && payload?.on_grace_expired === "never") failExpired',
+    tests: [`${MANAGER}/test/grace.test.ts`],
+  },
+  {
+    name: "a request as strong as the open one replaces it",
+    file: `${MANAGER}/src/rules/policy.ts`,
+    find: "return STRENGTH[policy] > STRENGTH[than];",
+    replace: "return STRENGTH[policy] >= STRENGTH[than];",
+    tests: [`${MANAGER}/test/lifecycle.test.ts`],
+  },
+  {
+    name: "an answer to an earlier interruption counts for the open one",
+    file: `${MANAGER}/src/rules/interruption.ts`,
+    find: "return earlier === undefined ? task.open",
+    replace: "return earlier !== null ? task.open",
+    tests: [`${MANAGER}/test/lifecycle.test.ts`],
+  },
+  {
+    name: "any process of the owner's name answers for the one that has the task",
+    file: `${MANAGER}/src/rules/authority.ts`,
+    find: "  if (!isElsewhere(instance, session_id)) return undefined;",
+    replace: "  if (session_id !== null || !isElsewhere(instance, session_id)) return undefined;",
+    tests: [`${MANAGER}/test/sessions.test.ts`],
+  },
+  {
+    name: "a task goes on from a checkpoint of another digest",
+    file: `${MANAGER}/src/rules/interruption.ts`,
+    find: "if (digest !== undefined && digest !== checkpoint.digest)",
+    replace: "if (digest === null && digest !== checkpoint.digest)",
+    tests: [`${MANAGER}/test/lifecycle.test.ts`],
+  },
+  {
+    name: "a checkpoint changes under its id",
+    file: `${MANAGER}/src/checkpoints.ts`,
+    find: " && known.digest === digest;",
+    replace: ";",
+    tests: [`${MANAGER}/test/checkpoints.test.ts`],
+  },
+  {
+    name: "anybody refuses a request",
+    file: `${MANAGER}/src/requests.ts`,
+    find: 'envelope.type !== "event.rejected" || envelope.source !== settings.coordinator',
+    replace: 'envelope.type !== "event.rejected"',
+    tests: [`${MANAGER}/test/requests.test.ts`],
+  },
+  {
+    name: "a request that is refused for now is given up",
+    file: `${MANAGER}/src/requests.ts`,
+    find: "if (error?.retryable !== true)",
+    replace: "if (error?.retryable !== null)",
+    tests: [`${MANAGER}/test/requests.test.ts`],
+  },
+  {
+    name: "a subtree asks those again who are interrupted already",
+    file: `${MANAGER}/src/trees.ts`,
+    find: "return !(ended || open || asked);",
+    replace: "return !(ended || asked);",
+    tests: [`${MANAGER}/test/trees.test.ts`],
+  },
+  {
+    name: "whoever joined a subtree later goes on with it",
+    file: `${MANAGER}/src/resumes.ts`,
+    find: " && open.treeOf !== undefined && ids.includes(open.treeOf)",
+    replace: "",
+    tests: [`${MANAGER}/test/trees.test.ts`],
+  },
+  {
+    name: "the end of a session interrupts what is stopped already",
+    file: `${MANAGER}/src/tasks/instances.ts`,
+    find: "  if (isSeenTo(task)) letGo(state, task);\n",
+    replace: "  if (task.ended) letGo(state, task);\n",
+    tests: [`${MANAGER}/test/sessions.test.ts`],
+  },
+  {
+    name: "a compensation is asked for twice",
+    file: `${MANAGER}/src/compensations.ts`,
+    find: 'return task?.ended !== undefined && task.ended.type !== "task.completed";',
+    replace: "return task?.ended !== undefined;",
+    tests: [`${MANAGER}/test/compensation.test.ts`],
   },
   {
     name: "a verdict goes to any reply subject",
@@ -178,6 +269,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [OBSERVED],
   },
   {
+    name: "one look at the observed logs is enough for ever",
+    file: "packages/host/src/term.ts",
+    find: "    this.#lookedUpTo = this.#judging.isBlind ? 0 : arrived;",
+    replace: "    this.#lookedUpTo = this.#judging.isBlind ? 0 : arrived + 1_000_000;",
+    tests: [OBSERVED],
+  },
+  {
     name: "root first: a cascade ends the parent before its children",
     file: `${COORDINATOR}/src/steps.ts`,
     find: "  while (at.firstLive) {\n    const child",
@@ -286,8 +384,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "derived ids do not depend on the tenant",
     file: "packages/envelope/src/ids.ts",
-    find: "const parts = [tenant, cause, String(index)]",
-    replace: "const parts = [cause, String(index)]",
+    find: "const name = String(index);",
+    replace: 'tenant = ""; const name = String(index);',
     tests: ["packages/envelope/test/identity.test.ts"],
   },
   {
@@ -541,4 +639,5 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "",
     tests: ["packages/host/test/snapshot-pace.test.ts"],
   },
+  ...BELIEF_MUTANTS,
 ];

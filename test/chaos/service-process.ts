@@ -1,17 +1,24 @@
 /** A service as a process of its own, to be killed. Argument: its configuration as JSON. */
+import { createTracker } from "@harmovela/belief-tracker";
 import { connectBus, type LeaseOptions, systemClock } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import type { JsonObject } from "@harmovela/failure";
-import { openHostPatiently, openTokenKeyFile, type ServiceDefinition } from "@harmovela/host";
+import {
+  type Host,
+  openHostPatiently,
+  openTokenKeyFile,
+  type ServiceDefinition,
+} from "@harmovela/host";
 import { createManager } from "@harmovela/interruption-manager";
 import pino from "pino";
 import { openBlindLease } from "./blind-lease.ts";
 import { Doom, type KillOrder } from "./kill-order.ts";
 import { withOverrides } from "./overrides.ts";
+import type { ChaosDomain } from "./stored-log.ts";
 
 export interface ServiceProcessConfig {
   /** Which service. */
-  domain: "tasks" | "interruptions";
+  domain: ChaosDomain;
   /** Its settings where they differ from the defaults. */
   settings: JsonObject;
   url: string | string[];
@@ -74,10 +81,18 @@ async function open<State>(definition: ServiceDefinition<State>) {
   return host;
 }
 
-const host =
-  domain === "tasks"
-    ? await open(createCoordinator(settings))
-    : await open(createManager(settings));
+async function openDomain(): Promise<Host> {
+  switch (domain) {
+    case "tasks":
+      return open(createCoordinator(settings));
+    case "interruptions":
+      return open(createManager(settings));
+    case "beliefs":
+      return open(createTracker(settings));
+  }
+}
+
+const host = await openDomain();
 process.stdout.write("started\n");
 /** Warm: it has read the whole log. One that was displaced reads it again. */
 let wasReady = false;

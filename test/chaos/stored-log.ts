@@ -21,6 +21,7 @@ import { eventually, within } from "./deadline.ts";
 import type { Given, Seen, Tried, Verdict } from "./recording.ts";
 
 const STREAM = logStream("tasks");
+export type ChaosDomain = "tasks" | "beliefs" | "interruptions";
 const decoder = new TextDecoder();
 
 export interface StoredEvent {
@@ -29,6 +30,8 @@ export interface StoredEvent {
   envelope: Envelope;
   cause: string;
   epoch: number;
+  /** The time that it counts as. */
+  at: number;
   /** When the broker stored it. */
   time: number;
 }
@@ -90,6 +93,7 @@ export function eventsOf(records: StoredRecord[]): StoredEvent[] {
         envelope: JSON.parse(textOf(data)) as Envelope,
         cause: headers[HEADER.cause] ?? "",
         epoch: Number(headers[HEADER.epoch]),
+        at: Number(headers[HEADER.at]),
         time,
       },
     ];
@@ -115,9 +119,12 @@ function textOf(data: Uint8Array | string): string {
  */
 export function assertGreen(
   records: StoredRecord[],
-  { isForeignAllowed = false }: { isForeignAllowed?: boolean } = {},
+  {
+    domain = "tasks",
+    isForeignAllowed = false,
+  }: { domain?: ChaosDomain; isForeignAllowed?: boolean } = {},
 ): Report {
-  const report = checkLog(records, { domain: "tasks", stream: STREAM, settled: true });
+  const report = checkLog(records, { domain, stream: logStream(domain), settled: true });
   assert.deepEqual(report.findings, []);
   if (!isForeignAllowed) assert.equal(report.foreign, 0);
   assert.equal(report.plansOpen, 0);

@@ -4,7 +4,7 @@ import { describe, test } from "node:test";
 import { type Bus, connectBus, decodeEntry, intakeStream, logStream } from "@harmovela/bus";
 import { type Agent, connect, RejectedError } from "@harmovela/client";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import type { Envelope } from "@harmovela/envelope";
+import type { Domain, Envelope } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import { openService, type RunningService, type ServiceDefinition } from "@harmovela/host";
 import { createManager, describeState, type ManagerState } from "@harmovela/interruption-manager";
@@ -38,9 +38,13 @@ async function until(is: () => Promise<boolean>): Promise<void> {
   }
 }
 
-/** Events of the log of this service. */
-async function logged(bus: Bus, type: string): Promise<Envelope[]> {
-  const stream = logStream("interruptions");
+/** Events of a log, of this service's own unless told. */
+async function logged(
+  bus: Bus,
+  type: string,
+  domain: Domain = "interruptions",
+): Promise<Envelope[]> {
+  const stream = logStream(domain);
   const last = (await bus.streamState(stream))?.lastSeq ?? 0;
   const found: Envelope[] = [];
   for (let seq = 1; seq <= last; seq += 1) {
@@ -202,6 +206,61 @@ describe("beside the coordinator", () => {
       const refusals = await logged(bus, "event.rejected");
       assert.equal(failure?.causation_id, refusals.at(-1)?.id);
       assert.equal(failure?.task_id, "t");
+    } finally {
+      await manager.close();
+      await coordinator.close();
+    }
+  });
+
+  test("what is asked for comes true: failures, cancellations and what undoes them, live children first", async () => {
+    await using server = await startNatsServer();
+    await using bus = await connectBus({ servers: server.url, name: "test" });
+    const coordinator = await run(server, createCoordinator());
+    const manager = await run(server, createManager());
+    await using boss = await agentOn(server, "agent:boss");
+    await using worker = await agentOn(server, "agent:worker");
+    const ends = async (type: string, id: string): Promise<Envelope> => {
+      let found: Envelope | undefined;
+      await until(async () => {
+        found = (await logged(bus, type, "tasks")).find(({ task_id }) => task_id === id);
+        return found !== undefined;
+      });
+      return found as Envelope;
+    };
+    const requestFor = async (id: string, payload: JsonObject): Promise<void> => {
+      await boss.publish({ type: "task.submitted", task_id: id, payload: {} });
+      await worker.publish({ type: "task.started", task_id: id, payload: {} });
+      const child = { task_id: `${id}_child`, parent_task_id: id };
+      await boss.publish({ type: "task.submitted", ...child, payload: {} });
+      await boss.publish({ type: "interruption.requested", task_id: id, payload });
+    };
+    try {
+      await requestFor("late", { grace_period_ms: 0 });
+      const failed = await ends("task.failed", "late");
+      const { code } = (failed.payload as JsonObject).error as JsonObject;
+      assert.equal(code, "interruption_timeout");
+      await ends("task.cancelled", "late_child");
+
+      await requestFor("over", { grace_period_ms: 60_000 });
+      const answer = { task_id: "over", payload: {} };
+      await worker.publish({ type: "interruption.acknowledged", ...answer });
+      const no = { task_id: "over", payload: { reason: "no more" } };
+      await boss.publish({ type: "interruption.cancelled", ...no });
+      await ends("task.cancelled", "over");
+      await ends("task.cancelled", "over_child");
+
+      const undo = { task_id: "undo", compensation_id: "over" };
+      const said = { reason: "half done", description: "take it back" };
+      await boss.publish({ type: "compensation.requested", ...undo, payload: said });
+      const made = await ends("task.submitted", "undo");
+      assert.equal(made.compensation_id, "over");
+      await worker.publish({ type: "task.started", task_id: "undo", payload: {} });
+      await worker.publish({ type: "compensation.completed", ...undo, payload: {} });
+      await ends("task.completed", "undo");
+      assert.deepEqual(
+        (await asked(bus)).map(({ type, task_id }) => `${type} ${task_id}`),
+        ["task.failed late", "task.cancelled over", "task.submitted undo", "task.completed undo"],
+      );
     } finally {
       await manager.close();
       await coordinator.close();

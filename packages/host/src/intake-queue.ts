@@ -32,6 +32,7 @@ export class IntakeQueue {
   /** Taken, and not validated yet. */
   #taken: StoredMessage[] = [];
   #waiting: Arrived[] = [];
+  #shifted = 0;
   /** Last position that was judged, logged or not. */
   judged: number;
   /** All that the intake held was removed before it was judged; seen since then. */
@@ -91,6 +92,22 @@ export class IntakeQueue {
   /** The first ones are judged. */
   shift(count: number): void {
     this.#waiting.splice(0, count);
+    this.#shifted += count;
+  }
+
+  /** How many are judged. */
+  get shifted(): number {
+    return this.#shifted;
+  }
+
+  /** How many are judged, or taken and next. */
+  get fetched(): number {
+    return this.#shifted + this.#waiting.length + this.#taken.length;
+  }
+
+  /** How many have arrived so far, judged or not. */
+  get arrived(): number {
+    return this.fetched + this.#reader.buffered;
   }
 
   /** Nothing that is stored is unread. What was removed unread may still be on its way, for a moment. */

@@ -74,6 +74,12 @@ export interface TermContext<State> {
   isLeaseHeld(): boolean;
 }
 
+/** The ends of the observed logs, asked for when so many messages had arrived. */
+interface Look<State> {
+  arrived: number;
+  ends: readonly { log: ObservedLog<State>; end: ObservedEnd }[];
+}
+
 function noTokensNow(): HarmovelaError {
   return new HarmovelaError("internal_error", "no tokens now", { category: "dependency" });
 }
@@ -98,6 +104,8 @@ export class Term<State> {
   #intake: IntakeQueue | undefined;
   #live: Subscription | undefined;
   #lookedAt = 0;
+  /** Messages that had arrived when the observed logs were last looked at. */
+  #lookedUpTo = 0;
   /** Settled when the recovery under way is over. */
   #recovered: Promise<void> = Promise.resolve();
   #isTurning = false;
@@ -326,9 +334,9 @@ export class Term<State> {
     const max = Math.min(MESSAGES_PER_TURN, this.#writer.room);
     intake.fetch(max);
     // Under way while they are validated.
-    const asked = this.#context.observed.map((log) => ({ log, end: log.askEnd() }));
+    const look = this.#lookAtObserved(intake);
     intake.validate(max);
-    await this.#catchUpObserved(asked);
+    if (look !== undefined) await this.#catchUpObserved(look);
     if (this.#state !== "open") return;
     await this.#workOffIdleTimers(intake);
     if (this.#state !== "open") return;
@@ -437,13 +445,22 @@ export class Term<State> {
     return true;
   }
 
+  /**
+   * Asks for the ends of the observed logs. One look is enough for all messages that had arrived by then: a
+   * question takes as long as judging many of them.
+   */
+  #lookAtObserved(intake: IntakeQueue): Look<State> | undefined {
+    const { fetched, arrived } = intake;
+    if (fetched > intake.shifted && fetched <= this.#lookedUpTo) return undefined;
+    const ends = this.#context.observed.map((log) => ({ log, end: log.askEnd() }));
+    return { arrived, ends };
+  }
+
   /** What was acknowledged anywhere before these messages were stored is known before they are judged. */
-  async #catchUpObserved(
-    asked: readonly { log: ObservedLog<State>; end: ObservedEnd }[],
-  ): Promise<void> {
+  async #catchUpObserved({ arrived, ends }: Look<State>): Promise<void> {
     const { fold, alarms } = this.#context;
     this.#judging.isBlind = false;
-    for (const { log, end } of asked) {
+    for (const { log, end } of ends) {
       try {
         await log.catchUp(fold, end);
       } catch (error) {
@@ -453,6 +470,7 @@ export class Term<State> {
       }
       this.#requests.targetJudged(log.domain, log.intake);
     }
+    this.#lookedUpTo = this.#judging.isBlind ? 0 : arrived;
   }
 
   /** T4: appends find out by themselves; a leader with nothing to write looks now and then. */

@@ -2,16 +2,14 @@
 import { CHECKPOINTS_MAX } from "./settings.ts";
 import type { Checkpoint, TaskRecord } from "./state.ts";
 
-/** The newest one from now on. The oldest gives way, but never one of an open interruption. */
+/** The newest one from now on; the oldest gives way. What an open interruption saved is the newest. */
 export function register(task: TaskRecord, checkpoint: Checkpoint): void {
   const checkpoints = task.checkpoints ?? new Map<string, Checkpoint>();
   task.checkpoints = checkpoints;
   checkpoints.delete(checkpoint.id);
   checkpoints.set(checkpoint.id, checkpoint);
-  for (const { id, interruption } of checkpoints.values()) {
-    if (checkpoints.size <= CHECKPOINTS_MAX) return;
-    if (interruption !== task.open?.id) checkpoints.delete(id);
-  }
+  const [oldest] = checkpoints.keys();
+  if (checkpoints.size > CHECKPOINTS_MAX && oldest !== undefined) checkpoints.delete(oldest);
 }
 
 /** Nothing of it may change under the same id. */

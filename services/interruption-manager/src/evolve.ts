@@ -9,26 +9,24 @@ import { parseInstant } from "@harmovela/envelope";
 import { register } from "./checkpoints.ts";
 import { addCompensation } from "./compensations.ts";
 import {
-  cancelledDraft,
-  completedDraft,
-  expiredIdOf,
-  failedDraft,
-  sessionStepIdOf,
-  submittedDraft,
-} from "./derived.ts";
+  askToCancel,
+  askToComplete,
+  askToSubmit,
+  failExpired,
+  followRefusal,
+} from "./consequences.ts";
+import { expiredIdOf, sessionStepIdOf } from "./derived.ts";
 import { closeTenant, forget } from "./forgetting.ts";
 import { close, openInterruption, releaseTree } from "./interruptions.ts";
-import { ask } from "./requests.ts";
 import { openResume, passOver } from "./resumes.ts";
 import { checkpointOf } from "./rules/checkpoint.ts";
-import { deadlineMsOf, originalOf } from "./rules/compensation.ts";
+import { originalOf } from "./rules/compensation.ts";
 import { payloadObject, taskIdOf, textIn } from "./rules/payload.ts";
 import { graceMsOf, isForTree, policyOf } from "./rules/policy.ts";
 import type { ManagerSettings } from "./settings.ts";
 import {
   findTask,
   type Interruption,
-  isStopped,
   keyOf,
   type ManagerState,
   openTenant,
@@ -133,23 +131,6 @@ function request(
   if (opening.isExpiry && payload?.on_grace_expired === "fail") failExpired(state, settings, task);
 }
 
-/** A grace has passed: what it owes is told by the entry itself. */
-function failExpired(state: ManagerState, settings: ManagerSettings, task: TaskRecord): void {
-  const { open } = task;
-  if (open === undefined || !isAsking(task)) return;
-  const { id: cause, at } = open;
-  const code = "interruption_timeout";
-  const message = `nothing was saved of task ${task.id} within the grace period`;
-  const details = { task_id: task.id, interruption: cause };
-  const draft = failedDraft(settings.service, task, { code, message, cause, at, details });
-  ask(state, { tenant: task.tenant, task }, draft, at);
-}
-
-/** The coordinator can be asked to end it: it knows the task, and has not been asked yet. */
-function isAsking({ ended, isExternal, asked }: TaskRecord): boolean {
-  return !(ended || isExternal || asked);
-}
-
 function save(state: ManagerState, open: Interruption, entry: EventEntry): void {
   const { task } = open;
   const { envelope, at } = entry;
@@ -187,31 +168,7 @@ function cancel(
   const { task } = open;
   close(state, open, { id, type, by, at, checkpoint: textIn(envelope, "checkpoint_id") });
   releaseTree(open);
-  if ("owed" in cause || !isAsking(task)) return;
-  const draft = cancelledDraft(settings.service, task, { envelope, at });
-  ask(state, { tenant: task.tenant, task }, draft, at);
-}
-
-/** A resumption without checkpoint was refused: the task fails, and nothing runs (spec 5.7). */
-function followRefusal(state: ManagerState, settings: ManagerSettings, entry: EventEntry): void {
-  const { envelope, at } = entry;
-  const error = payloadObject(envelope)?.error as
-    | { code?: unknown; details?: { task_id?: unknown; checkpoint_id?: unknown } }
-    | undefined;
-  if (error?.code !== "checkpoint_missing") return;
-  const task = findTask(state, entry.tenant, String(error.details?.task_id ?? ""));
-  if (!task?.open || !isStopped(task.open) || !isAsking(task)) return;
-  const named = error.details?.checkpoint_id;
-  const code = "checkpoint_missing";
-  const message = `task ${task.id} cannot go on: there is no such checkpoint of it`;
-  const details = {
-    task_id: task.id,
-    interruption: task.open.id,
-    ...(typeof named === "string" ? { checkpoint_id: named } : {}),
-  };
-  const failure = { code, message, cause: envelope.id, at, details } as const;
-  const draft = failedDraft(settings.service, task, failure);
-  ask(state, { tenant: task.tenant, task }, draft, at);
+  if (!("owed" in cause)) askToCancel(state, settings, task, entry);
 }
 
 function evolveCompensation(
@@ -224,17 +181,14 @@ function evolveCompensation(
   const tenant = openTenant(state, entry.tenant);
   if (envelope.type === "compensation.requested") {
     const compensation = addCompensation(tenant, entry, { taskId, original: originalOf(envelope) });
-    const timeoutMs = deadlineMsOf(envelope, at);
-    const draft = submittedDraft(settings.service, compensation, envelope, timeoutMs);
-    ask(state, { tenant, compensation }, draft, at);
+    askToSubmit(state, settings, compensation, entry);
     return;
   }
   const compensation = tenant.compensations.get(taskId);
   if (compensation === undefined || compensation.completed) return;
   compensation.completed = { id: envelope.id, by: nameIn(tenant, envelope.source), at };
   const { task } = compensation;
-  if (task === undefined || !isAsking(task)) return;
-  ask(state, { tenant, task }, completedDraft(settings.service, task, { envelope, at }), at);
+  if (task !== undefined) askToComplete(state, settings, task, entry);
 }
 
 /** A tree request holds from now on; its own event follows when the rest of its subtree was asked. */

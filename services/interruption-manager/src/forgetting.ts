@@ -25,18 +25,16 @@ export function forget(state: ManagerState, retentionMs: number, at: Instant): v
     const oldest = state.over.peek();
     if (oldest === undefined || oldest.at + retentionMs >= at) return;
     state.over.shift();
-    forgetOne(state, oldest, at);
+    forgetOne(oldest);
     closeTenant(state, oldest.tenant);
   }
 }
 
-function forgetOne(state: ManagerState, over: Over, at: Instant): void {
+function forgetOne(over: Over): void {
   const { tenant } = over;
   switch (over.kind) {
     case "task":
-      // What it still owes comes first.
-      if (over.task.open || over.task.plan) state.over.push({ ...over, at });
-      else forgetTask(tenant, over.task);
+      forgetTask(tenant, over.task);
       return;
     case "interruption":
       forgetInterruption(tenant, over.interruption);

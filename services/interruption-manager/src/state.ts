@@ -19,6 +19,7 @@ import {
 } from "@harmovela/envelope";
 import type { Over } from "./forgetting.ts";
 import type { ManagerSettings } from "./settings.ts";
+import type { Names } from "./tasks/book.ts";
 
 /** What a task is to this service: the fold of its events in the log of `tasks`. */
 export interface TaskRecord {
@@ -130,9 +131,8 @@ export interface Closing {
   readonly checkpoint: string | undefined;
 }
 
-/** Whom a tree request stops: leaves first, fixed when it was begun. */
+/** Whom a tree request stops, leaves first; with the ids of weaker requests that it replaced. */
 export interface Tree {
-  /** Of the request, and of weaker ones that it replaced. */
   readonly ids: readonly string[];
   readonly members: readonly TaskRecord[];
 }
@@ -159,7 +159,6 @@ export interface TreePlan extends RingItem<Work> {
   readonly graceMs: number | undefined;
   readonly at: Instant;
   readonly tree: Tree;
-  /** What was open at its root before. */
   readonly treeOf: string | undefined;
   place: number;
   /** Plans above that wait for this one. */
@@ -211,12 +210,6 @@ export interface Compensation {
   /** Why there will be no task. */
   refused: { readonly code: string; readonly at: Instant } | undefined;
   completed: { readonly id: string; readonly by: string; readonly at: Instant } | undefined;
-}
-
-/** One string object for each name that is in use; the rarely used ones go when there are many. */
-export interface Names {
-  recent: Map<string, string>;
-  before: Map<string, string>;
 }
 
 export interface TenantState {
@@ -300,7 +293,7 @@ export function isStopped({ state, policy }: Interruption): boolean {
   return state === "saved" || policy === "force_stop";
 }
 
-/** The key under which a table holds what belongs to one event of a tenant. */
+/** The key of what belongs to one event of a tenant. */
 export function keyOf(tenant: string, id: string): string {
   return `${tenant} ${id}`;
 }

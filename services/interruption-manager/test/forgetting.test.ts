@@ -7,6 +7,7 @@ import fc from "fast-check";
 import { FAR, history, live } from "./generated.ts";
 import {
   acknowledged,
+  brief,
   closed,
   compensation,
   event,
@@ -44,17 +45,16 @@ describe("a task that has ended", () => {
     assert.equal(size(scenario), size(short()));
   });
 
-  test("stays while its interruption is not closed", () => {
-    const scenario = short()
-      .tasks(...started())
-      .given(requested());
-    scenario
-      .tasks(task("completed", "t"))
-      .wait(10 * RETENTION)
-      .tasks(nothing());
-    assert.equal(scenario.said().length, 1);
+  test("and is forgotten before its interruption is closed: that is told all the same", () => {
+    const scenario = short().tasks(...started(), ...started("p"));
+    scenario.tasks(...started("c", { parent_task_id: "p" }));
+    scenario.given(requested(), requested({ scope: "tree" }, { task_id: "p" }));
+    for (const id of ["t", "c", "p"]) scenario.tasks(task("completed", id));
+    scenario.wait(10 * RETENTION).tasks(nothing());
+    assert.deepEqual(brief(scenario.said()), ["cancelled t", "requested p", "cancelled p"]);
     scenario.wait(RETENTION + 1).tasks(nothing());
     assert.equal(scenario.state.tenants.size, 0);
+    assert.equal(size(scenario), size(short()));
   });
 
   test("goes with its compensation, once both are over", () => {

@@ -29,7 +29,7 @@ function expiresAt(scenario: World, due: number): Envelope {
   assert.deepEqual(scenario.said(due - 1), []);
   const [expired, ...more] = scenario.said(due);
   assert.deepEqual(more, []);
-  assert.ok(expired);
+  assert.ok(expired, "nothing was told");
   assert.deepEqual(scenario.said(due + 1e9), []);
   return expired;
 }
@@ -157,7 +157,7 @@ describe("what follows", () => {
       .tasks(...started())
       .given(requested(), acknowledged());
     const [expired] = scenario.said(NOW + 5_000);
-    assert.ok(expired);
+    assert.ok(expired, "nothing was told");
     const details = { settling_by: expired.id, pending: true, policy: "force_stop" };
     scenario.when(saved()).rejected("task_error", details);
     scenario.when(resumed()).rejected("task_error", details);

@@ -144,6 +144,17 @@ describe("a request", () => {
     });
   }
 
+  test("of an agent that claims to follow from a grace that passed is a request as any other", () => {
+    const claims = { expired: true, on_grace_expired: "fail", grace_period_ms: 0 };
+    const forced = { interruption_policy: "force_stop" } as const;
+    const scenario = world()
+      .tasks(...started())
+      .given(requested(claims, forced));
+    assert.deepEqual(scenario.requests(), []);
+    const open = scenario.read("interruption", { task_id: "t" }).open as JsonObject;
+    assert.equal(open.expired, undefined);
+  });
+
   test("of an unknown scope is refused", () => {
     const scenario = world().tasks(...started());
     scenario.when(requested({ scope: "all" })).rejected("invalid_envelope");
@@ -417,7 +428,7 @@ describe("the end of the task", () => {
       const scenario = standing("saved").tasks(task(how, "t", { id: "end" }));
       const [closing, ...more] = scenario.said();
       assert.deepEqual(more, []);
-      assert.ok(closing);
+      assert.ok(closing, "nothing was closed");
       assert.equal(closing.type, "interruption.cancelled");
       assert.equal(closing.causation_id, "end");
       assert.equal(closing.correlation_id, "i");

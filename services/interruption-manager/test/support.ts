@@ -14,6 +14,9 @@ export const COORDINATOR = DEFAULT_MANAGER_SETTINGS.coordinator;
 /** Where the clock stands at first, and `created_at` of what says nothing else. */
 export const NOW = Date.UTC(2026, 10, 30, 10);
 
+/** A service that says more at one time is taken for one that never stops. */
+const SAID_MAX = 20_000;
+
 export const iso = (ms: number): string => new Date(ms).toISOString();
 
 export type Fields = Partial<Envelope>;
@@ -120,6 +123,7 @@ export class World extends Given<ManagerState> {
     for (;;) {
       const owed = this.decider.owed(this.state, this.now, { requests: underWay });
       if (owed === undefined || "wakeAt" in owed) break;
+      if (this.log.length - from > SAID_MAX) throw new Error("the service never comes to rest");
       if ("request" in owed) underWay.add(owed.request.id);
       else if ("event" in owed) {
         const { event: envelope, tenant, cause } = owed;
