@@ -87,7 +87,7 @@ const integration = () => [
 ];
 
 /** The longest ones; what they attack is the services, so by default one server is enough. */
-const LONG_CHAOS = ["cascade", "cascade-races", "clocks", "replicated"].map(
+const LONG_CHAOS = ["cascade", "cascade-races", "clocks", "interruption", "replicated"].map(
   (name) => `test/chaos/${name}.chaos.test.ts`,
 );
 
