@@ -70,6 +70,8 @@ export class Fold<State> {
   #seen: Readonly<Partial<Record<Domain, number>>> = {};
   #observed: Readonly<Partial<Record<Domain, ObservedCursor>>> = {};
   foreign = 0;
+  /** How far the observed logs were folded by the newest own entry. */
+  told: Readonly<Partial<Record<Domain, number>>> = {};
   /** Body of the newest `epoch` entry. */
   leadership: JsonObject | undefined;
 
@@ -167,6 +169,7 @@ export class Fold<State> {
       case "begun":
       case "obligation_failed":
       case "token_issued":
+      case "observed":
         this.#decider.evolve(this.state, entry);
         break;
       case "epoch":
@@ -184,6 +187,7 @@ export class Fold<State> {
     this.seq = entry.seq;
     this.position = Math.max(this.position, entry.seq);
     this.at = Math.max(this.at, entry.at);
+    this.told = entry.seen;
     if ("in" in entry.cause) this.intake = Math.max(this.intake, entry.cause.in);
   }
 
@@ -200,6 +204,7 @@ export class Fold<State> {
       if ("in" in entry.cause) this.#take(entry, entry.plan.envelope.id);
     } else if (entry.kind === "event") {
       const refused = refusedId(entry.envelope);
+      // The refusal in which a plan ends takes the id over from its begun entry: it has a digest too.
       if (refused === undefined) this.#take(entry, entry.envelope.id);
       else if (entry.digest !== undefined) this.#take(entry, refused);
     }

@@ -5,6 +5,7 @@ import { type BusAuth, connectBus, encodeToken, systemClock } from "@harmovela/b
 import type { Decider, Domain } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import type { Logger } from "pino";
+import type { AgentKeys } from "./agent-keys.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
 import type { ReadHandler, TokenIssuer } from "./options.ts";
@@ -44,6 +45,10 @@ export interface ServiceConfig {
   waitOnFirstConnect?: boolean;
   /** Keys for handoff tokens; without them every token is opaque and none is issued. */
   tokens?: TokenKeys;
+  /** Keys of agents; without them no signature can be verified. */
+  agentKeys?: AgentKeys;
+  /** Default 60,000: how often a decider that asks for it is told of its observed logs, milliseconds. */
+  observedEveryMs?: number;
 }
 
 const LEASE_TTL_MS = 3_000;
@@ -88,6 +93,8 @@ export async function openService<State>(
         clock: systemClock,
         logger: config.logger.child({ domain: definition.domain, instance }),
         ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
+        ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
+        ...(config.observedEveryMs === undefined ? {} : { observedEveryMs: config.observedEveryMs }),
         replicas: config.replicas ?? 1,
         ...(config.snapshotEntries === undefined
           ? {}

@@ -19,7 +19,7 @@ import { HeartbeatMemory, type Instant, type LogEntry, type TokenIssue } from "@
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import { AppendRecovery } from "./append-recovery.ts";
-import { lookAtTokens, readOutcomes } from "./before-judging.ts";
+import { lookAtSignatures, lookAtTokens, readOutcomes } from "./before-judging.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { Counters } from "./counters.ts";
 import type { Fold } from "./fold.ts";
@@ -38,6 +38,7 @@ import { Requests } from "./requests.ts";
 import { assertSameStream } from "./same-streams.ts";
 import { type KeptSnapshot, SnapshotKeeper } from "./snapshot/keeper.ts";
 import type { SnapshotStore } from "./snapshot/store.ts";
+import { ObservationKeeper } from "./observation-keeper.ts";
 
 const STEPS_PER_TURN = 64;
 const MESSAGES_PER_TURN = 256;
@@ -88,6 +89,7 @@ export class Term<State> {
   readonly #judging: JudgeContext<State>;
   readonly #recovery: AppendRecovery;
   readonly #keeper: PositionKeeper<State>;
+  readonly #observations: ObservationKeeper<State>;
   readonly #snapshots: SnapshotKeeper<State> | undefined;
   #read: ReadonlyMap<number, LogEntry> = new Map();
   readonly #ended: Promise<TermEnd>;
@@ -141,6 +143,13 @@ export class Term<State> {
       fold,
       writer: this.#writer,
       rate: this.#rate,
+    });
+    this.#observations = new ObservationKeeper({
+      options,
+      fold,
+      writer: this.#writer,
+      alarms,
+      isOpen: () => this.#state === "open",
     });
     const { snapshots: spec } = options.decider;
     const { snapshots: store } = context;
@@ -327,6 +336,8 @@ export class Term<State> {
     await this.#judgeBatch(intake);
     if (this.#state !== "open") return;
     if (this.#writer.room >= 4) this.#keeper.keep(intake.judged);
+    await this.#observations.keep();
+    if (this.#state !== "open") return;
     await this.#takeSnapshot();
     if (this.#state !== "open") return;
     await this.#noticeDisplacement(intake);
@@ -358,6 +369,7 @@ export class Term<State> {
       isAtHand: (seq) => this.#writer.unacked(seq) !== undefined,
     });
     await lookAtTokens(waiting, options.tokens);
+    await lookAtSignatures(waiting, options.agentKeys);
     if (this.#state !== "open") return;
     let done = 0;
     for (const arrived of waiting) {
@@ -545,7 +557,7 @@ export class Term<State> {
       this.wake();
       return;
     }
-    const waits = [WAIT_MS_MAX, this.#lookEveryMs, ...this.#keeper.waits];
+    const waits = [WAIT_MS_MAX, this.#lookEveryMs, ...this.#keeper.waits, ...this.#observations.waits];
     if (this.#obligations.pauseMs > 0) waits.push(this.#obligations.pauseMs);
     if (owed !== undefined && "wakeAt" in owed) waits.push(Math.max(1, owed.wakeAt - now));
     else if (owed !== undefined && "urgency" in owed) {

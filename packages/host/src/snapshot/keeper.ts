@@ -50,7 +50,7 @@ export class SnapshotKeeper<State> {
   readonly #context: SnapshotKeeperContext<State>;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** The newest position that a snapshot was taken of, or that this leadership began with. */
+  /** How far the newest snapshot went, or what this leadership began with. */
   #position: number;
   #takenAt: number;
   #notBefore = 0;
@@ -62,7 +62,7 @@ export class SnapshotKeeper<State> {
     this.#context = context;
     this.#clock = context.options.clock;
     this.#logger = context.options.logger;
-    this.#position = context.fold.position;
+    this.#position = this.#progress;
     this.#takenAt = this.#clock.monotonic();
   }
 
@@ -71,10 +71,17 @@ export class SnapshotKeeper<State> {
     return this.#latest;
   }
 
+  /** Entries folded so far; those of observed logs too where an own entry is written for so many of them. */
+  get #progress(): number {
+    const { fold, options } = this.#context;
+    if (options.decider.firstKnown === undefined) return fold.position;
+    return Object.values(fold.told).reduce((sum, seq) => sum + seq, fold.position);
+  }
+
   /** Takes one when it is time. Called now and then, between entries; until it resolves nothing may be folded. */
   async keep(): Promise<void> {
     const now = this.#clock.monotonic();
-    const entries = this.#context.fold.position - this.#position;
+    const entries = this.#progress - this.#position;
     const { snapshotEntries = ENTRIES } = this.#context.options;
     const isDue = entries >= snapshotEntries || (entries > 0 && now - this.#takenAt >= EVERY_MS);
     if (isDue && now >= this.#notBefore && this.#underWay === undefined) await this.#take();
@@ -83,7 +90,7 @@ export class SnapshotKeeper<State> {
   /** At a clean stop: a last one, so that the next start is quick. Bounded by whoever awaits it. */
   async close(): Promise<void> {
     await this.#underWay;
-    if (!this.#isClosed && this.#context.fold.position > this.#position) await this.#take();
+    if (!this.#isClosed && this.#progress > this.#position) await this.#take();
     await this.#underWay;
   }
 
@@ -106,7 +113,7 @@ export class SnapshotKeeper<State> {
     if (taken === undefined) return;
     const now = this.#clock.monotonic();
     const pauseMs = Math.round(now - begun);
-    this.#position = fold.position;
+    this.#position = this.#progress;
     this.#takenAt = now;
     this.#notBefore = now + PAUSE_SHARE * pauseMs;
     this.#underWay = this.#store(taken, pauseMs).finally(() => {
