@@ -43,7 +43,8 @@ export function see(state: AttesterState, domain: Domain, entry: EventEntry): Kn
     // The event that ends a plan takes nothing back: that was so from the plan's beginning on.
     if ("in" in entry.cause) withdrawNamed(state, name, entry);
   }
-  if (missing?.withdrawn !== undefined) withdrawEarly(state, event, missing.withdrawn, at);
+  const early = missing?.withdrawn ?? known?.withdrawn;
+  if (early !== undefined) withdrawEarly(state, event, early, at);
   for (const wait of missing?.waits ?? []) markSeen(state, wait);
   return event;
 }
@@ -75,7 +76,6 @@ function seeAgain(state: AttesterState, known: Known, domain: Domain, digest: st
 function takePlace(event: Known, known: Known): void {
   event.isAmbiguous = true;
   event.citedBy = known.citedBy;
-  event.withdrawn = known.withdrawn;
   event.attestations = known.attestations;
   for (const attestation of event.attestations ?? []) attestation.of = event;
 }

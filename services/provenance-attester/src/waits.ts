@@ -41,8 +41,8 @@ export function markSeen(state: AttesterState, wait: Wait): void {
 
 /** It was taken, was refused, or cannot be written. */
 export function closeWait(state: AttesterState, wait: Wait): void {
-  state.waiting.remove(wait);
-  state.ready.remove(wait);
+  // It stands in one of the two heaps.
+  (wait.isSeen ? state.ready : state.waiting).remove(wait);
   wait.tenant.waits.delete(wait.id);
   const missing = wait.tenant.missing.get(wait.of);
   if (missing?.waits.delete(wait)) closeMissing(missing);
