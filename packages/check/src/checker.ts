@@ -6,6 +6,7 @@ import { type Finding, FindingSink } from "./finding.ts";
 import { type Frame, FrameRules } from "./frame.ts";
 import { checkGovernance } from "./governance.ts";
 import { type OpenPlan, PlanBook } from "./plan-book.ts";
+import { ProvenanceDomain } from "./provenance/provenance-domain.ts";
 import { isObject, type StoredRecord } from "./record.ts";
 import type { Report } from "./report.ts";
 import { type LogSubject, parseSubject } from "./subject.ts";
@@ -43,6 +44,7 @@ const TENANCY: ReadonlyMap<string, "host" | "tenant" | "either"> = new Map([
   ["skipped", "host"],
   ["begun", "tenant"],
   ["token_issued", "tenant"],
+  ["observed", "host"],
   ["obligation_failed", "either"],
 ]);
 
@@ -79,6 +81,7 @@ class LogChecker implements Checker {
   readonly #plans: PlanBook;
   readonly #tasks: TaskDomain | undefined;
   readonly #beliefs: BeliefDomain | undefined;
+  readonly #provenance: ProvenanceDomain | undefined;
   readonly #control = new Map<string, number>();
   #entries = 0;
   #foreign = 0;
@@ -94,6 +97,8 @@ class LogChecker implements Checker {
     this.#plans = new PlanBook(this.#sink);
     this.#tasks = domain === "tasks" ? new TaskDomain(this.#sink, this.#plans, lenient) : undefined;
     this.#beliefs = domain === "beliefs" ? new BeliefDomain(this.#sink, lenient) : undefined;
+    this.#provenance =
+      domain === "provenance" ? new ProvenanceDomain(this.#sink, this.#plans, lenient) : undefined;
   }
 
   push(record: StoredRecord): Finding[] {
@@ -183,6 +188,7 @@ class LogChecker implements Checker {
     const event = { tenant, frame, envelope, owedBy: owedBy(frame), final };
     this.#tasks?.onEvent(event);
     this.#beliefs?.onEvent(event);
+    this.#provenance?.onEvent(event);
   }
 
   #onControl(record: StoredRecord, frame: Frame, subject: LogSubject & { area: "ctl" }): void {
@@ -203,6 +209,7 @@ class LogChecker implements Checker {
     else if (kind === "epoch") this.#onEpoch(record, body);
     else if (kind === "position") this.#onPosition(body);
     else if (kind === "token_issued") this.#tasks?.onTokenIssued(tenant ?? "", frame, body);
+    else if (kind === "observed") this.#provenance?.onObserved(body);
     else if (kind === "obligation_failed") this.#onObligationFailed(frame, tenant ?? "", body);
   }
 
@@ -212,6 +219,7 @@ class LogChecker implements Checker {
     }
     this.#tasks?.settings(body.settings);
     this.#beliefs?.settings(body.settings);
+    this.#provenance?.settings(body.settings);
   }
 
   #onPosition(body: Record<string, unknown>): void {
@@ -230,6 +238,7 @@ class LogChecker implements Checker {
     for (const id of new Set([body.id, owedBy(frame) ?? body.id])) {
       this.#plans.abandon(tenant, id);
       this.#tasks?.onObligationFailed(tenant, id);
+      this.#provenance?.onObligationFailed(tenant, id);
     }
     this.#beliefs?.onObligationFailed(tenant);
   }
@@ -253,6 +262,7 @@ class LogChecker implements Checker {
     const event = { tenant, frame, envelope, owedBy: owedBy(frame), final: undefined };
     this.#tasks?.onBegun(event, plan);
     this.#beliefs?.onBegun(event);
+    this.#provenance?.onBegun(event);
   }
 
   #readPlan(record: StoredRecord, tenant: string, value: unknown): OpenPlan | undefined {

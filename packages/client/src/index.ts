@@ -26,6 +26,7 @@ export type { Reading, ReadOptions } from "./reads.ts";
 export { RejectedError } from "./rejected-error.ts";
 export type { RetryOptions } from "./retry.ts";
 export type { Settled, TerminalState } from "./settled.ts";
+export { type SigningKey, signEnvelope } from "./sign.ts";
 export {
   type CancelOptions,
   type SubmitSpec,

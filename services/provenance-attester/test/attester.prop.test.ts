@@ -357,7 +357,7 @@ test("every history comes to rest: nothing is owed twice, and each loss is told 
   fc.assert(
     fc.property(history, fc.boolean(), (moves, isSmall) => {
       const scenario = live(world(isSmall ? settings : {}), moves);
-      scenario.trimmed({ tasks: 100, interruptions: 100 });
+      scenario.trimmed({ tasks: 100, beliefs: 100, interruptions: 100 });
       scenario.own.settle(NOW + 10_000_000);
       assert.equal(scenario.own.owed(), undefined);
       assert.equal(scenario.state.waiting.size + scenario.state.ready.size, 0);
@@ -374,7 +374,7 @@ test("every history comes to rest: nothing is owed twice, and each loss is told 
     { numRuns: RUNS },
   );
   assert.ok(
-    losses > RUNS / 4 && refusals > RUNS / 4,
+    losses > RUNS / 10 && refusals > RUNS / 4,
     `only ${losses} losses, ${refusals} refusals`,
   );
 });

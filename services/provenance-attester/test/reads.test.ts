@@ -100,7 +100,8 @@ describe("a graph", () => {
     const few = await scenario().read("graph", { event_id: "d", limit: 2 });
     assert.deepEqual(ids(few), ["d", "c"]);
     assert.equal(few.is_cut, true);
-    for (const bad of [{ depth: 0 }, { depth: 65 }, { limit: 1_001 }, { limit: 1.5 }]) {
+    const bads: JsonObject[] = [{ depth: 0 }, { depth: 65 }, { limit: 1_001 }, { limit: 1.5 }];
+    for (const bad of bads) {
       await assert.rejects(scenario().read("graph", { event_id: "d", ...bad }), {
         code: "invalid_query",
       });
