@@ -1,5 +1,8 @@
 /** The provenance attester beside the other services, on a real server (spec section 8). */
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, test } from "node:test";
 import { createTracker } from "@harmovela/belief-tracker";
 import { connectBus, decodeEntry, logStream } from "@harmovela/bus";
@@ -19,6 +22,7 @@ import { type AttesterSettings, createAttester } from "@harmovela/provenance-att
 import { type NatsServer, startNatsServer } from "@harmovela/testkit";
 import { exportJWK, generateKeyPair } from "jose";
 import pino from "pino";
+import { CliProcess, line } from "./cli-process.ts";
 
 const DEADLINE_MS = 30_000;
 const TENANT = "acme";
@@ -290,5 +294,100 @@ describe("signatures", () => {
     const { may, reasons } = await read(v, "may", { event_id: "v1" });
     assert.equal(may, false);
     assert.equal((reasons as JsonObject[])[0]?.problem, "missing");
+  });
+});
+
+describe("through the command line", () => {
+  const profiles = ["harmovela.core.v1", "harmovela.runtime-semantics.v1"];
+  const opened = (): string =>
+    line(
+      "session.opened",
+      { id: "open", session_id: "s", target: "harness:harmovela" },
+      { session_id: "s", version: "0.2", capabilities: { profiles } },
+    );
+  const said = { attestor: "agent:v", method: "m" };
+  const verdictOn = (events: readonly Envelope[], id: string): string => {
+    const verdict = events.find(
+      ({ type, causation_id: cause }) =>
+        cause === id && (type === "event.acknowledged" || type === "event.rejected"),
+    );
+    const error = (verdict?.payload as JsonObject | undefined)?.error as JsonObject | undefined;
+    return error === undefined ? String(verdict?.type) : `${verdict?.type} ${error.code}`;
+  };
+
+  test("f08, f10: chains keep their order; attestations are counted, and revoked once", async () => {
+    await using running = new CliProcess(["stdio"]);
+    const s = { session_id: "s" };
+    const chain = (...ids: string[]) => ids.map((id) => ({ source: "agent:x", id }));
+    running.send(
+      opened(),
+      line(
+        "provenance.attestation.added",
+        { id: "order", ...s, causation_id: "e2", evidence_chain: chain("e1", "e2", "e3") },
+        said,
+      ),
+      line("provenance.attestation.added", { id: "bare", ...s }, said),
+      line(
+        "memory.fact.added",
+        { id: "f", ...s, source: "memory:main" },
+        { fact_id: "f", value: 1 },
+      ),
+      line("provenance.attestation.added", { id: "a", ...s, causation_id: "f" }, said),
+      line("provenance.attestation.revoked", { id: "r", ...s, causation_id: "a" }, { reason: "r" }),
+      line(
+        "provenance.attestation.revoked",
+        { id: "r2", ...s, causation_id: "a" },
+        { reason: "r" },
+      ),
+      line(
+        "provenance.attestation.revoked",
+        { id: "r3", ...s, causation_id: "none" },
+        { reason: "r" },
+      ),
+    );
+    running.child.stdin.end();
+    await running.end();
+    const { events } = running;
+    assert.deepEqual(
+      ["order", "bare", "f", "a", "r", "r2", "r3"].map((id) => verdictOn(events, id)),
+      [
+        "event.rejected invalid_envelope",
+        "event.rejected invalid_envelope",
+        "event.acknowledged",
+        "event.acknowledged",
+        "event.acknowledged",
+        "event.rejected protocol_error",
+        "event.rejected protocol_error",
+      ],
+    );
+  });
+
+  test("`harmovela provenance` draws a lineage and writes it as PROV-JSON", async () => {
+    await using stack = await openStack();
+    await stack.open(createTracker());
+    await stack.open(createAttester());
+    const a = await stack.agent("agent:a");
+    await a.publish(fact("b1"));
+    await a.publish(fact("b2", { causation_id: "b1" }));
+    await (await stack.agent("agent:v")).publish(attestation("b2", "v1"));
+    const folder = mkdtempSync(join(tmpdir(), "provenance-"));
+    try {
+      const file = join(folder, "lineage.json");
+      const at = ["--server", stack.server.url, "--tenant", TENANT];
+      await using running = new CliProcess(["provenance", "b2", ...at, "--prov-json", file]);
+      await running.ended;
+      const text = running.stdout;
+      assert.match(text, /b2 .*intact .*agent:a/);
+      assert.match(text, /b1 .*origin/);
+      assert.match(text, /v1 .*vouches .*agent:v/);
+      const json = JSON.parse(readFileSync(file, "utf8")) as JsonObject;
+      assert.deepEqual(Object.keys(json.entity as JsonObject).sort(), [
+        "event:b1",
+        "event:b2",
+        "event:v1",
+      ]);
+    } finally {
+      rmSync(folder, { recursive: true });
+    }
   });
 });

@@ -6,6 +6,7 @@ import { checkCommand } from "./commands/check.ts";
 import { conformanceCommand } from "./commands/conformance.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { provenanceCommand } from "./commands/provenance.ts";
 import { publishCommand } from "./commands/publish.ts";
 import { stdioCommand } from "./commands/stdio.ts";
 import { tailCommand } from "./commands/tail.ts";
@@ -35,6 +36,7 @@ export function createProgram(): Command {
     treeCommand(),
     whyCommand(),
     beliefsCommand(),
+    provenanceCommand(),
     publishCommand(),
     cancelCommand(),
     checkCommand(),

@@ -26,6 +26,7 @@ test("there is exactly the set of commands that is promised", () => {
       "conformance",
       "demo",
       "doctor",
+      "provenance",
       "publish",
       "stdio",
       "tail",

@@ -1,5 +1,6 @@
-import { type DomainEvent, payloadText } from "../domain-event.ts";
+import type { DomainEvent } from "../domain-event.ts";
 import type { FindingSink } from "../finding.ts";
+import { isObject } from "../record.ts";
 import type { ProvenanceSettings } from "./settings.ts";
 
 interface Voucher {
@@ -76,10 +77,8 @@ export class Vouching {
 
   truncated({ envelope, frame }: DomainEvent, isOwed: boolean): void {
     const assertion = envelope.causation_id ?? envelope.evidence_chain?.at(-1)?.id;
-    if (
-      isOwed &&
-      (assertion === undefined || payloadText(envelope, "missing_from") === undefined)
-    ) {
+    const missing = isObject(envelope.payload) ? envelope.payload.missing_from : undefined;
+    if (isOwed && (assertion === undefined || typeof missing !== "string" || missing === "")) {
       this.#sink.add("truncation-fields", `${envelope.id} does not say what of what is missing`);
     }
     if (assertion === undefined) return;

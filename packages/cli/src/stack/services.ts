@@ -9,6 +9,7 @@ import {
   type RunningService,
   type ServiceConfig,
 } from "@harmovela/host";
+import { createAttester } from "@harmovela/provenance-attester";
 
 /** The service of each domain, as it names itself (architecture, section 3). */
 export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
@@ -19,7 +20,7 @@ export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
 };
 
 /** Domains whose rules exist; the others refuse what they validate, and say why. */
-export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks", "beliefs"]);
+export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks", "beliefs", "provenance"]);
 
 export interface Services {
   /** Services that another process leads; this one stands by. */
@@ -33,6 +34,7 @@ export interface Services {
 function openDomain(domain: Domain, config: ServiceConfig): Promise<RunningService> {
   if (domain === "tasks") return openService(createCoordinator(), config);
   if (domain === "beliefs") return openService(createTracker(), config);
+  if (domain === "provenance") return openService(createAttester(), config);
   const service = SERVICE_BY_DOMAIN[domain];
   return openService(
     {
