@@ -14,6 +14,7 @@ import { envelopeCost } from "./envelope-cost.ts";
 import { INTAKE, openCoordinator, untilJudged } from "./judged.ts";
 import { latency } from "./latency.ts";
 import { pause, preload, progress, startedTasks } from "./load.ts";
+import { provenance } from "./provenance.ts";
 import { bareRelay, productRelay } from "./relay.ts";
 
 const { values } = parseArgs({
@@ -154,6 +155,7 @@ await throughput(isQuick ? 1 : 5, isQuick ? 60_000 : 150_000);
 await latency(note, isQuick ? 1_000 : 5_000);
 await cascadeRate(note, isQuick ? 2_000 : 10_000);
 await delegations(note, 1_000);
+await provenance(note, isQuick ? 5_000 : 50_000);
 if (!isQuick) {
   await size(100_000, 60_000);
   await underCascade(note, 100_000);

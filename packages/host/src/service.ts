@@ -94,7 +94,9 @@ export async function openService<State>(
         logger: config.logger.child({ domain: definition.domain, instance }),
         ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
         ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
-        ...(config.observedEveryMs === undefined ? {} : { observedEveryMs: config.observedEveryMs }),
+        ...(config.observedEveryMs === undefined
+          ? {}
+          : { observedEveryMs: config.observedEveryMs }),
         replicas: config.replicas ?? 1,
         ...(config.snapshotEntries === undefined
           ? {}

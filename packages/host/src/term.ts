@@ -29,6 +29,7 @@ import type { LateWork } from "./late-work.ts";
 import { listenForHeartbeats } from "./live-heartbeats.ts";
 import { EvolveError, LogWriter } from "./log-writer.ts";
 import { Obligations } from "./obligations.ts";
+import { ObservationKeeper } from "./observation-keeper.ts";
 import type { ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
 import { PositionKeeper } from "./position-keeper.ts";
@@ -38,7 +39,6 @@ import { Requests } from "./requests.ts";
 import { assertSameStream } from "./same-streams.ts";
 import { type KeptSnapshot, SnapshotKeeper } from "./snapshot/keeper.ts";
 import type { SnapshotStore } from "./snapshot/store.ts";
-import { ObservationKeeper } from "./observation-keeper.ts";
 
 const STEPS_PER_TURN = 64;
 const MESSAGES_PER_TURN = 256;
@@ -557,7 +557,12 @@ export class Term<State> {
       this.wake();
       return;
     }
-    const waits = [WAIT_MS_MAX, this.#lookEveryMs, ...this.#keeper.waits, ...this.#observations.waits];
+    const waits = [
+      WAIT_MS_MAX,
+      this.#lookEveryMs,
+      ...this.#keeper.waits,
+      ...this.#observations.waits,
+    ];
     if (this.#obligations.pauseMs > 0) waits.push(this.#obligations.pauseMs);
     if (owed !== undefined && "wakeAt" in owed) waits.push(Math.max(1, owed.wakeAt - now));
     else if (owed !== undefined && "urgency" in owed) {

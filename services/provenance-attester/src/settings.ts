@@ -17,7 +17,7 @@ export interface AttesterSettings extends SessionSettings {
   attestationsMax: number;
   /** Attestations of one tenant that may wait at the same time. */
   waitingMax: number;
-  /** Events and links between them that are remembered, all tenants together. */
+  /** Events and links between them that are remembered, all tenants together; a thousand take about half a megabyte. */
   rememberedMax: number;
   /** How long an event is remembered on which nothing that lives rests. */
   retentionMs: number;
@@ -35,7 +35,7 @@ export const DEFAULT_ATTESTER_SETTINGS: AttesterSettings = {
   signatureAgeMs: 600_000,
   attestationsMax: 1_000,
   waitingMax: 10_000,
-  rememberedMax: 2_000_000,
+  rememberedMax: 1_000_000,
   retentionMs: 30 * 86_400_000,
   service: "service:provenance-attester",
 };
@@ -44,5 +44,5 @@ export const DEFAULT_ATTESTER_SETTINGS: AttesterSettings = {
 export const SKEW_MS = 60_000;
 /** Longest text of an attestation kept in state or repeated in an answer, UTF-16 units. */
 export const TEXT_LENGTH_MAX = 200;
-/** Events that are looked at to find out whether a lineage comes back to where it began. */
-export const CYCLE_EVENTS_MAX = 1_024;
+/** Events that are looked at on arrival to find out whether a lineage comes back to where it began: every attestation pays for it. */
+export const CYCLE_EVENTS_MAX = 64;
