@@ -1,13 +1,5 @@
-export interface Mutant {
-  /** The fault, in words. */
-  name: string;
-  file: string;
-  /** Stands in the file exactly once. */
-  find: string;
-  replace: string;
-  /** Files of the default test run that must notice. */
-  tests: readonly string[];
-}
+import type { Mutant } from "./mutant.ts";
+import { BELIEF_MUTANTS } from "./mutants-beliefs.ts";
 
 const HOST = "packages/host/test/host.int.test.ts";
 const FAILOVER = "packages/host/test/failover.int.test.ts";
@@ -18,7 +10,9 @@ const SNAPSHOTS = "packages/host/test/snapshots.int.test.ts";
 const CLOCK_STEPS = "packages/host/test/clock-steps.test.ts";
 const SIMULATION = "test/sim/tasks.sim.test.ts";
 const CONTRACT = "test/contract/bus.memory.test.ts";
+const MUTUAL = "packages/host/test/mutual.int.test.ts";
 const COORDINATOR = "services/delegation-coordinator";
+const MANAGER = "services/interruption-manager";
 
 export const MUTANTS: readonly Mutant[] = [
   {
@@ -55,6 +49,104 @@ export const MUTANTS: readonly Mutant[] = [
     find: "sender.releases.add(seq, () => {",
     replace: "sender.releases.add(0 * seq, () => {",
     tests: [SIMULATION],
+  },
+  {
+    name: "a grace passes a millisecond late",
+    file: `${MANAGER}/src/owed.ts`,
+    find: "grace.due <= now)",
+    replace: "grace.due < now)",
+    tests: [`${MANAGER}/test/grace.test.ts`],
+  },
+  {
+    name: "what is saved does not stop the clock",
+    file: `${MANAGER}/src/evolve.ts`,
+    find: "  open.saved = { id: envelope.id, at, checkpoint: checkpoint.id };\n  state.graces.remove(open);\n",
+    replace: "  open.saved = { id: envelope.id, at, checkpoint: checkpoint.id };\n",
+    tests: [`${MANAGER}/test/grace.test.ts`],
+  },
+  {
+    name: "a grace that passed fails nothing",
+    file: `${MANAGER}/src/evolve.ts`,
+    find: '  if (opening.isExpiry && payload?.on_grace_expired === "fail") failExpired',
+    replace: '  if (opening.isExpiry && payload?.on_grace_expired === "never") failExpired',
+    tests: [`${MANAGER}/test/grace.test.ts`],
+  },
+  {
+    name: "a request as strong as the open one replaces it",
+    file: `${MANAGER}/src/rules/policy.ts`,
+    find: "return STRENGTH[policy] > STRENGTH[than];",
+    replace: "return STRENGTH[policy] >= STRENGTH[than];",
+    tests: [`${MANAGER}/test/lifecycle.test.ts`],
+  },
+  {
+    name: "an answer to an earlier interruption counts for the open one",
+    file: `${MANAGER}/src/rules/interruption.ts`,
+    find: "return earlier === undefined ? task.open",
+    replace: "return earlier !== null ? task.open",
+    tests: [`${MANAGER}/test/lifecycle.test.ts`],
+  },
+  {
+    name: "any process of the owner's name answers for the one that has the task",
+    file: `${MANAGER}/src/rules/authority.ts`,
+    find: "  if (!isElsewhere(instance, session_id)) return undefined;",
+    replace: "  if (session_id !== null || !isElsewhere(instance, session_id)) return undefined;",
+    tests: [`${MANAGER}/test/sessions.test.ts`],
+  },
+  {
+    name: "a task goes on from a checkpoint of another digest",
+    file: `${MANAGER}/src/rules/interruption.ts`,
+    find: "if (digest !== undefined && digest !== checkpoint.digest)",
+    replace: "if (digest === null && digest !== checkpoint.digest)",
+    tests: [`${MANAGER}/test/lifecycle.test.ts`],
+  },
+  {
+    name: "a checkpoint changes under its id",
+    file: `${MANAGER}/src/checkpoints.ts`,
+    find: " && known.digest === digest;",
+    replace: ";",
+    tests: [`${MANAGER}/test/checkpoints.test.ts`],
+  },
+  {
+    name: "anybody refuses a request",
+    file: `${MANAGER}/src/requests.ts`,
+    find: 'envelope.type !== "event.rejected" || envelope.source !== settings.coordinator',
+    replace: 'envelope.type !== "event.rejected"',
+    tests: [`${MANAGER}/test/requests.test.ts`],
+  },
+  {
+    name: "a request that is refused for now is given up",
+    file: `${MANAGER}/src/requests.ts`,
+    find: "if (error?.retryable !== true)",
+    replace: "if (error?.retryable !== null)",
+    tests: [`${MANAGER}/test/requests.test.ts`],
+  },
+  {
+    name: "a subtree asks those again who are interrupted already",
+    file: `${MANAGER}/src/trees.ts`,
+    find: "return !(ended || open || asked);",
+    replace: "return !(ended || asked);",
+    tests: [`${MANAGER}/test/trees.test.ts`],
+  },
+  {
+    name: "whoever joined a subtree later goes on with it",
+    file: `${MANAGER}/src/resumes.ts`,
+    find: " && open.treeOf !== undefined && ids.includes(open.treeOf)",
+    replace: "",
+    tests: [`${MANAGER}/test/trees.test.ts`],
+  },
+  {
+    name: "the end of a session interrupts what is stopped already",
+    file: `${MANAGER}/src/tasks/instances.ts`,
+    find: "  if (isSeenTo(task)) letGo(state, task);\n",
+    replace: "  if (task.ended) letGo(state, task);\n",
+    tests: [`${MANAGER}/test/sessions.test.ts`],
+  },
+  {
+    name: "a compensation is asked for twice",
+    file: `${MANAGER}/src/compensations.ts`,
+    find: 'return task?.ended !== undefined && task.ended.type !== "task.completed";',
+    replace: "return task?.ended !== undefined;",
+    tests: [`${MANAGER}/test/compensation.test.ts`],
   },
   {
     name: "a verdict goes to any reply subject",
@@ -177,6 +269,13 @@ export const MUTANTS: readonly Mutant[] = [
     tests: [OBSERVED],
   },
   {
+    name: "one look at the observed logs is enough for ever",
+    file: "packages/host/src/term.ts",
+    find: "    this.#lookedUpTo = this.#judging.isBlind ? 0 : arrived;",
+    replace: "    this.#lookedUpTo = this.#judging.isBlind ? 0 : arrived + 1_000_000;",
+    tests: [OBSERVED],
+  },
+  {
     name: "root first: a cascade ends the parent before its children",
     file: `${COORDINATOR}/src/steps.ts`,
     find: "  while (at.firstLive) {\n    const child",
@@ -285,8 +384,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "derived ids do not depend on the tenant",
     file: "packages/envelope/src/ids.ts",
-    find: "const parts = [tenant, cause, String(index)]",
-    replace: "const parts = [cause, String(index)]",
+    find: "const name = String(index);",
+    replace: 'tenant = ""; const name = String(index);',
     tests: ["packages/envelope/test/identity.test.ts"],
   },
   {
@@ -402,6 +501,124 @@ export const MUTANTS: readonly Mutant[] = [
     tests: ["packages/bus/test/lease-keeper.test.ts"],
   },
   {
+    name: "work goes on though a task is stopped",
+    file: `${COORDINATOR}/src/interruptions/rules.ts`,
+    find: "!isStopped(task) || LEGAL.has(type)",
+    replace: "true || LEGAL.has(type)",
+    tests: [
+      `${COORDINATOR}/test/interruptions.test.ts`,
+      `${COORDINATOR}/test/interruptions.prop.test.ts`,
+    ],
+  },
+  {
+    name: "children are born under a task that is stopped",
+    file: `${COORDINATOR}/src/interruptions/rules.ts`,
+    find: "!isStopped(parent)",
+    replace: "true",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "a cancel request waits for the runner of a task that is stopped",
+    file: `${COORDINATOR}/src/interruptions/state.ts`,
+    find: "task.owner !== undefined && !isStopped(task)",
+    replace: "task.owner !== undefined",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "a cancel request does not notice that a task is stopped later",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: "  offerToPlan(state, task);\n}",
+    replace: "}",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "a stopped task fails with the session that had it",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: "  letBe(state, task);\n",
+    replace: "",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "whoever resumes leaves the task to the session that had it",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: "isOwner ? instanceOf(state, task.tenant, envelope) : undefined",
+    replace: "isOwner ? instanceOf(state, task.tenant, envelope) : task.instance",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "the interruption manager ends what it likes",
+    file: `${COORDINATOR}/src/interruptions/requests.ts`,
+    find: "  return isDue ? undefined",
+    replace: "  return isDue || true ? undefined",
+    tests: [
+      `${COORDINATOR}/test/interruptions.test.ts`,
+      `${COORDINATOR}/test/interruptions.prop.test.ts`,
+    ],
+  },
+  {
+    name: "an agent's own word that a grace has expired counts",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: '"owed" in entry.cause && payload?.expired === true',
+    replace: "payload?.expired === true",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "a resumption in time takes back what has become due",
+    file: `${COORDINATOR}/src/interruptions/observe.ts`,
+    find: "if (hold.due.length === 0) task.hold = undefined;",
+    replace: "if (hold.due.length >= 0) task.hold = undefined;",
+    tests: [`${COORDINATOR}/test/interruptions.test.ts`],
+  },
+  {
+    name: "anybody takes the id of a compensation task",
+    file: `${COORDINATOR}/src/interruptions/requests.ts`,
+    find: "compensation.requester !== source",
+    replace: "compensation.requester === undefined",
+    tests: [`${COORDINATOR}/test/compensations.test.ts`],
+  },
+  {
+    name: "a compensation task is submitted again and again in its request's name",
+    file: `${COORDINATOR}/src/interruptions/requests.ts`,
+    find: "  if (compensation.isRequested) {",
+    replace: "  if (compensation.isRequested && task.ended) {",
+    tests: [`${COORDINATOR}/test/compensations.test.ts`],
+  },
+  {
+    name: "requests to undo are never forgotten",
+    file: `${COORDINATOR}/src/forgetting.ts`,
+    find: "if (!isMade && compensations.get(taskId) === compensation) compensations.delete(taskId);",
+    replace: "",
+    tests: [`${COORDINATOR}/test/compensations.test.ts`],
+  },
+  {
+    name: "a snapshot holds of another log what its own does not say",
+    file: "packages/host/src/snapshot/keeper.ts",
+    find: "if (!fold.isNoted && !this.#context.note()) return;",
+    replace: "",
+    tests: [MUTUAL],
+  },
+  {
+    name: "who has lost the lease folds on with what it had read ahead of its log",
+    file: "packages/host/src/term.ts",
+    find: "return this.#writer.isIdle && this.#context.fold.isNoted;",
+    replace: "return this.#writer.isIdle;",
+    tests: [MUTUAL],
+  },
+  {
+    name: "a request that falls due at rest is never sent",
+    file: "packages/host/src/term.ts",
+    find: "    this.#obligations.sendDue(this.#time.now());\n",
+    replace: "",
+    tests: [MUTUAL],
+  },
+  {
+    name: "a service that writes nothing holds up the trimming of what it observes",
+    file: "packages/host/src/snapshot/keeper.ts",
+    find: "const isMuch = foldedBy(this.#context.fold) - this.#folded >= snapshotEntries;",
+    replace: "const isMuch = entries >= snapshotEntries;",
+    tests: [MUTUAL],
+  },
+  {
     name: "a burst of laborious envelopes is validated in one go",
     file: "packages/host/src/intake-queue.ts",
     find: "const VALIDATING_MS_MAX = 50;",
@@ -422,4 +639,5 @@ export const MUTANTS: readonly Mutant[] = [
     replace: "",
     tests: ["packages/host/test/snapshot-pace.test.ts"],
   },
+  ...BELIEF_MUTANTS,
 ];

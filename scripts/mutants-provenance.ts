@@ -1,5 +1,5 @@
 /** Faults in provenance: each makes a lineage or a count say something else than the logs. */
-import type { Mutant } from "./mutants-list.ts";
+import type { Mutant } from "./mutant.ts";
 
 const SERVICE = "services/provenance-attester";
 const at = (name: string): string => `${SERVICE}/test/${name}.test.ts`;

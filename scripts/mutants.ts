@@ -19,7 +19,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { MUTANTS, type Mutant } from "./mutants-list.ts";
+import type { Mutant } from "./mutant.ts";
+import { MUTANTS } from "./mutants-list.ts";
 import { PROVENANCE_MUTANTS } from "./mutants-provenance.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));

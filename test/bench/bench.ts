@@ -4,16 +4,20 @@
  *
  *   npm run bench                     all figures
  *   npm run bench -- --quick --json   the short form, one JSON object
+ *   npm run bench:million             a million live claims in memory
  */
 import { parseArgs } from "node:util";
 import { connectBus, intakeStreamSpec, logStreamSpec } from "@harmovela/bus";
 import { startNatsServer } from "@harmovela/testkit";
+import { beliefFold } from "./belief-fold.ts";
+import { claimRate, expiryLateness, markRate } from "./beliefs.ts";
 import { cascadeRate, underCascade } from "./cascade.ts";
 import { delegations } from "./delegation.ts";
 import { envelopeCost } from "./envelope-cost.ts";
 import { INTAKE, openCoordinator, untilJudged } from "./judged.ts";
 import { latency } from "./latency.ts";
 import { pause, preload, progress, startedTasks } from "./load.ts";
+import { median } from "./median.ts";
 import { provenance } from "./provenance.ts";
 import { bareRelay, productRelay } from "./relay.ts";
 
@@ -28,9 +32,6 @@ const note = (name: string, value: number | string, unit = ""): void => {
   figures[name] = typeof value === "number" ? Number(value.toPrecision(4)) : value;
   if (!values.json) process.stdout.write(`${name.padEnd(40)} ${figures[name]} ${unit}\n`);
 };
-const median = (numbers: number[]): number =>
-  [...numbers].sort((a, b) => a - b)[Math.floor(numbers.length / 2)] ?? Number.NaN;
-
 /** One round on a fresh server: bare client, product relay, judging; the same envelopes for each. */
 async function round(events: number, tasks: number) {
   await using server = await startNatsServer();
@@ -156,6 +157,10 @@ await latency(note, isQuick ? 1_000 : 5_000);
 await cascadeRate(note, isQuick ? 2_000 : 10_000);
 await delegations(note, 1_000);
 await provenance(note, isQuick ? 5_000 : 50_000);
+await claimRate(note, isQuick ? 1 : 3, isQuick ? 30_000 : 100_000);
+await markRate(note, isQuick ? 5_000 : 100_000);
+await expiryLateness(note, isQuick ? 2_000 : 10_000);
+beliefFold(note, isQuick ? 20_000 : 100_000);
 if (!isQuick) {
   await size(100_000, 60_000);
   await underCascade(note, 100_000);

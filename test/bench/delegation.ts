@@ -4,9 +4,9 @@
  */
 import { connectBus, rpcSubject } from "@harmovela/bus";
 import { startNatsServer } from "@harmovela/testkit";
-import { startCoordinatorProcess } from "./coordinator-process.ts";
 import { TENANT, taskEvent } from "./load.ts";
 import { timedSender } from "./sender.ts";
+import { startServiceProcess } from "./service-process.ts";
 
 const PLANNER = "agent:planner";
 const WORKER = "agent:worker";
@@ -18,7 +18,7 @@ export async function delegations(
   children: number,
 ): Promise<void> {
   await using server = await startNatsServer();
-  await using _service = await startCoordinatorProcess(server.url);
+  await using _service = await startServiceProcess(server.url, "tasks");
   const bus = await connectBus({ servers: server.url, name: "bench" });
   const sender = timedSender(bus);
   await sender.send(taskEvent("task.submitted", "root", PLANNER));

@@ -1,15 +1,25 @@
-/** Judging measured on a real coordinator in this process. */
+/** Judging measured on a real service in this process. */
+import { createTracker } from "@harmovela/belief-tracker";
 import { intakeStream } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { openService, type RunningService } from "@harmovela/host";
+import { openService, type RunningService, type ServiceDefinition } from "@harmovela/host";
 import pino from "pino";
 import { pause } from "./load.ts";
 
-export async function openCoordinator(
+export function openCoordinator(url: string, snapshotEntries?: number): Promise<RunningService> {
+  return open(createCoordinator(), url, snapshotEntries);
+}
+
+export function openTracker(url: string): Promise<RunningService> {
+  return open(createTracker(), url);
+}
+
+async function open<State>(
+  definition: ServiceDefinition<State>,
   url: string,
   snapshotEntries?: number,
 ): Promise<RunningService> {
-  const service = await openService(createCoordinator(), {
+  const service = await openService(definition, {
     servers: url,
     version: "0.1.0",
     ...(snapshotEntries === undefined ? {} : { snapshotEntries }),

@@ -32,6 +32,12 @@ export function taskEvent(
   };
 }
 
+/** A claim on `memory:<fact>`. */
+export function claimEvent(fact: string, source: string, more: Partial<Envelope> = {}): Envelope {
+  const { task_id: _, ...envelope } = taskEvent("memory.fact.added", fact, source);
+  return { ...envelope, payload: { fact_id: fact, value: "m".repeat(160) }, ...more };
+}
+
 /** Stores the envelopes in the intake of `domain`, in order. */
 export async function preload(
   bus: JetStreamBus,

@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
 
-/** The path of a bundle of the coordinator process; removed when this process ends. */
-export async function bundleCoordinator(): Promise<string> {
+/** The path of a bundle of a file beside this one; removed when this process ends. */
+export async function bundleProcess(name: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "harmovela-chaos-"));
   process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
-  const outfile = join(folder, "coordinator-process.mjs");
+  const outfile = join(folder, `${name}.mjs`);
   await build({
-    entryPoints: [fileURLToPath(new URL("coordinator-process.ts", import.meta.url))],
+    entryPoints: [fileURLToPath(new URL(`${name}.ts`, import.meta.url))],
     outfile,
     bundle: true,
     minify: true,

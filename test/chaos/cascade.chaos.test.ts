@@ -2,8 +2,8 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { startNatsServer } from "@harmovela/testkit";
-import { Fleet } from "./coordinators.ts";
 import { eventually } from "./deadline.ts";
+import { Fleet } from "./fleet.ts";
 import type { KillOrder } from "./kill-order.ts";
 import { startRecorder } from "./recording.ts";
 import { envelope, Sender } from "./sender.ts";

@@ -4,8 +4,8 @@ import { test } from "node:test";
 import { setTimeout as pass } from "node:timers/promises";
 import type { StoredRecord } from "@harmovela/check";
 import { startNatsServer } from "@harmovela/testkit";
-import { type Coordinator, Fleet } from "./coordinators.ts";
 import { eventually } from "./deadline.ts";
+import { Fleet, type ServiceProcess } from "./fleet.ts";
 import { startRecorder } from "./recording.ts";
 import { chaosSeed } from "./seeded.ts";
 import { envelope, Sender } from "./sender.ts";
@@ -103,7 +103,7 @@ function assertOnTime(records: StoredRecord[], timers: Timer[]): number {
 }
 
 /** The process has the clock that it was given. */
-async function assertShifted(member: Coordinator, shiftMs: number, place = 0): Promise<void> {
+async function assertShifted(member: ServiceProcess, shiftMs: number, place = 0): Promise<void> {
   const shown = await eventually(
     DEADLINE_MS,
     `${member.instance} shows its clock`,
@@ -113,7 +113,7 @@ async function assertShifted(member: Coordinator, shiftMs: number, place = 0): P
 }
 
 /** The one that leads, once the other one has read the whole log. */
-async function leaderOf(fleet: Fleet, sender: Sender): Promise<Coordinator> {
+async function leaderOf(fleet: Fleet, sender: Sender): Promise<ServiceProcess> {
   return eventually(DEADLINE_MS, "one leads, one is warm", async () => {
     const known = await lastEpoch(sender.bus);
     const leader = fleet.members.find(({ instance }) => instance === known?.instance);

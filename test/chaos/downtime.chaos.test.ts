@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { setTimeout as pass } from "node:timers/promises";
 import { startNatsServer } from "@harmovela/testkit";
-import { Fleet } from "./coordinators.ts";
 import { eventually } from "./deadline.ts";
+import { Fleet } from "./fleet.ts";
 import { envelope, Sender } from "./sender.ts";
 import { assertGreen, eventsOf, readRecords } from "./stored-log.ts";
 

@@ -7,17 +7,29 @@
  * released   it is acknowledged and what waited for that has left
  * later      it is acknowledged, and `more` further entries are, or some time has passed
  * verdict    the n-th verdict or answer is about to leave
+ * request    the n-th request to another domain is about to leave
+ * requested  it is stored there, and nobody here knows
  */
 import type { Appender, AppenderOptions, Bus, Headers } from "@harmovela/bus";
 import type { Decider, Owed } from "@harmovela/envelope";
 import { withOverrides } from "./overrides.ts";
 
 export interface KillOrder {
-  point: "before" | "published" | "acked" | "released" | "later" | "verdict";
+  point:
+    | "before"
+    | "published"
+    | "acked"
+    | "released"
+    | "later"
+    | "verdict"
+    | "request"
+    | "requested";
   /** Which appends count: steps of plans and timers, the entry `begun`, or all but `epoch`. */
   of?: "step" | "begun" | "entry";
   n: number;
   more?: number;
+  /** Only events of this type count. */
+  type?: string;
   /** Only entries of this tenant count. */
   tenant?: string;
 }
@@ -30,6 +42,7 @@ export class Doom {
   #count = 0;
   #seq = Number.POSITIVE_INFINITY;
   #verdicts = 0;
+  #requests = 0;
   #isDying = false;
   #isLater = false;
   #flush: () => Promise<void> = () => Promise.resolve();
@@ -41,7 +54,17 @@ export class Doom {
   writer(bus: Bus): Bus {
     return withOverrides(bus, {
       openAppender: (options: AppenderOptions) => this.#wrapAppender(bus, options),
+      store: (...request: Parameters<Bus["store"]>) => this.#store(bus, request),
     });
+  }
+
+  async #store(bus: Bus, request: Parameters<Bus["store"]>): ReturnType<Bus["store"]> {
+    const { point, n } = this.#order;
+    const isRequest = point === "request" || point === "requested";
+    if (!isRequest || ++this.#requests !== n) return bus.store(...request);
+    if (point === "requested") await bus.store(...request);
+    die();
+    return new Promise(() => undefined);
   }
 
   answerer(bus: Bus): Bus {
@@ -111,7 +134,8 @@ export class Doom {
   }
 
   #isCounted(subject: string, headers: Headers): boolean {
-    const { of = "entry", tenant } = this.#order;
+    const { of = "entry", tenant, type } = this.#order;
+    if (type !== undefined && !subject.endsWith(`.${type}`)) return false;
     if (tenant !== undefined && !subject.startsWith(`hv.${tenant}.`)) return false;
     if (of === "step") return headers["Hv-Cause"]?.startsWith("owed:") === true;
     if (of === "begun") return /^hv\.[^.]+\.ctl\.[^.]+\.begun$/.test(subject);

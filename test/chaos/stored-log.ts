@@ -16,11 +16,12 @@ import {
   recordOf,
   type StoredRecord,
 } from "@harmovela/check";
-import type { Envelope } from "@harmovela/envelope";
+import type { Domain, Envelope } from "@harmovela/envelope";
 import { eventually, within } from "./deadline.ts";
 import type { Given, Seen, Tried, Verdict } from "./recording.ts";
 
 const STREAM = logStream("tasks");
+export type ChaosDomain = "tasks" | "beliefs" | "interruptions";
 const decoder = new TextDecoder();
 
 export interface StoredEvent {
@@ -29,20 +30,23 @@ export interface StoredEvent {
   envelope: Envelope;
   cause: string;
   epoch: number;
+  /** The time that it counts as. */
+  at: number;
   /** When the broker stored it. */
   time: number;
 }
 
-/** Every stored message of the task log, in order. */
-export async function readRecords(bus: Bus): Promise<StoredRecord[]> {
-  const last = (await bus.streamState(STREAM))?.lastSeq ?? 0;
+/** Every stored message of a log, in order. */
+export async function readRecords(bus: Bus, domain: Domain = "tasks"): Promise<StoredRecord[]> {
+  const stream = logStream(domain);
+  const last = (await bus.streamState(stream))?.lastSeq ?? 0;
   const messages: StoredMessage[] = [];
   if (last === 0) return [];
   let onRead = () => {};
   const read = new Promise<void>((resolve) => {
     onRead = resolve;
   });
-  const reader = bus.openReader(STREAM, {
+  const reader = bus.openReader(stream, {
     after: 0,
     onReady: () =>
       queueMicrotask(() => {
@@ -84,6 +88,7 @@ export function eventsOf(records: StoredRecord[]): StoredEvent[] {
         envelope: JSON.parse(textOf(data)) as Envelope,
         cause: headers[HEADER.cause] ?? "",
         epoch: Number(headers[HEADER.epoch]),
+        at: Number(headers[HEADER.at]),
         time,
       },
     ];
@@ -109,9 +114,12 @@ function textOf(data: Uint8Array | string): string {
  */
 export function assertGreen(
   records: StoredRecord[],
-  { isForeignAllowed = false }: { isForeignAllowed?: boolean } = {},
+  {
+    domain = "tasks",
+    isForeignAllowed = false,
+  }: { domain?: ChaosDomain; isForeignAllowed?: boolean } = {},
 ): Report {
-  const report = checkLog(records, { domain: "tasks", stream: STREAM, settled: true });
+  const report = checkLog(records, { domain, stream: logStream(domain), settled: true });
   assert.deepEqual(report.findings, []);
   if (!isForeignAllowed) assert.equal(report.foreign, 0);
   assert.equal(report.plansOpen, 0);

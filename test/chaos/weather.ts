@@ -2,7 +2,7 @@
 import { setTimeout as pass } from "node:timers/promises";
 import type { JetStreamBus } from "@harmovela/bus";
 import type { NatsServer } from "@harmovela/testkit";
-import type { Coordinator, Fleet } from "./coordinators.ts";
+import type { Fleet, ServiceProcess } from "./fleet.ts";
 import { lastEpoch } from "./stored-log.ts";
 import type { Loss } from "./take-over.ts";
 
@@ -29,8 +29,8 @@ interface Hit {
 async function strikeLeader(
   { fleet, bus, losses, history }: Weather,
   hit: Hit,
-  strike: (leader: Coordinator) => void,
-): Promise<Coordinator | undefined> {
+  strike: (leader: ServiceProcess) => void,
+): Promise<ServiceProcess | undefined> {
   const known = await lastEpoch(bus);
   const leader = fleet.members.find(({ instance }) => instance === known?.instance);
   if (known === undefined || leader === undefined) return undefined;
@@ -47,12 +47,12 @@ async function strikeLeader(
   return leader;
 }
 
-async function standby({ fleet, bus }: Weather): Promise<Coordinator | undefined> {
+async function standby({ fleet, bus }: Weather): Promise<ServiceProcess | undefined> {
   const known = await lastEpoch(bus);
   return fleet.members.find(({ instance }) => instance !== known?.instance);
 }
 
-const stop = (process: Coordinator): void => process.signal("SIGSTOP");
+const stop = (process: ServiceProcess): void => process.signal("SIGSTOP");
 
 export const ACTIONS: Record<string, (weather: Weather) => Promise<void>> = {
   async killLeader(weather) {

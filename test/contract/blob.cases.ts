@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { test } from "node:test";
+import type { BlobPage } from "@harmovela/bus";
 import { type BusUnderTest, bytes, freshSpec, text } from "./support.ts";
 
 export function blobCases(open: () => Promise<BusUnderTest>): void {
@@ -46,6 +47,67 @@ export function blobCases(open: () => Promise<BusUnderTest>): void {
       code: "invalid_argument",
     });
     assert.deepEqual(await blobs.list(), []);
+  });
+
+  test("a bucket of another name is made when it may be, and holds other blobs", async () => {
+    await using server = await open();
+    const bus = await server.connect("a");
+    const absent = bus.openBlobs({ bucket: "HV_OTHER", replicas: 1, mayCreate: false });
+    for (const ask of [
+      absent.put("x", bytes("x")),
+      absent.get("x"),
+      absent.page(0, 10),
+      absent.removeIncomplete(0),
+    ]) {
+      await assert.rejects(ask, { code: "no_service" });
+    }
+    const other = bus.openBlobs({ bucket: "HV_OTHER", replicas: 1 });
+    await other.put("x", bytes("other"));
+    assert.equal(text((await absent.get("x")) ?? bytes("")), "other");
+    assert.deepEqual(await bus.openBlobs({ replicas: 1 }).list(), []);
+  });
+
+  test("a bucket is walked through in pages, whatever was removed of it", async () => {
+    await using server = await open();
+    const blobs = (await server.connect("a")).openBlobs({ bucket: "HV_OTHER", replicas: 1 });
+    assert.deepEqual(await blobs.page(0, 2), { blobs: [] });
+    for (const name of ["a", "b/ü", "c", "d", "e"])
+      await blobs.put(name, bytes(name), { is: name });
+    await blobs.remove("c");
+    await blobs.put("a", bytes("again"), { is: "again" });
+    const seen: string[] = [];
+    let from: number | undefined = 0;
+    for (let count = 0; from !== undefined; count += 1) {
+      assert.ok(count < 3);
+      const page: BlobPage = await blobs.page(from, 2);
+      seen.push(...page.blobs.map(({ name, bytes: size, notes }) => `${name} ${size} ${notes.is}`));
+      assert.ok(page.blobs.every(({ at }) => Number.isSafeInteger(at) && at > 0));
+      from = page.next;
+    }
+    assert.deepEqual(seen, ["b/ü 4 b/ü", "d 1 d", "e 1 e", "a 5 again"]);
+  });
+
+  test("a full bucket says so, and what is removed makes room", async () => {
+    await using server = await open();
+    const bus = await server.connect("a");
+    const options = { bucket: "HV_SMALL", replicas: 1 };
+    const blobs = bus.openBlobs({ ...options, maxBytes: 400_000 });
+    await blobs.put("first", randomBytes(300_000));
+    await assert.rejects(blobs.put("second", randomBytes(300_000)), { code: "store_full" });
+    assert.deepEqual(
+      (await blobs.list()).map(({ name }) => name),
+      ["first"],
+    );
+    await blobs.remove("first");
+    await blobs.put("second", randomBytes(300_000));
+    // Whoever sets another bound sets it of the bucket that is there.
+    const roomier = bus.openBlobs({ ...options, maxBytes: 1_000_000 });
+    await roomier.put("third", randomBytes(300_000));
+    await bus
+      .openBlobs({ ...options, mayCreate: false, maxBytes: 10 })
+      .put("x", randomBytes(100_000));
+    assert.equal((await blobs.list()).length, 3);
+    assert.equal(await blobs.removeIncomplete(0), 0);
   });
 
   test("trimming removes what lies below, and the sequence goes on", async () => {

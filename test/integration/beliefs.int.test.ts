@@ -160,6 +160,26 @@ test("reads say what the log says, with its position; due times in a down time a
     assert.equal(expired?.created_at, short.valid_until, "as if it had been told in time");
     const { result } = await agent.read("beliefs", "why", { key: "memory:short" });
     assert.match(String(result), /stale since/);
+    const changed = await agent.publish({
+      type: "freshness.window.changed",
+      payload: {
+        resource: "memory:short",
+        previous_valid_until: "2026-01-01T00:00:00Z",
+        new_valid_until: new Date(Date.now() + 3_600_000).toISOString(),
+      },
+    });
+    assert.deepEqual(
+      { ...changed, id: "", cursor: "" },
+      {
+        id: "",
+        cursor: "",
+        duplicate: false,
+        pending: false,
+        applied: true,
+        flags: ["previous_valid_until_mismatch"],
+      },
+    );
+    assert.deepEqual(await useable(agent, "memory:short"), []);
   } finally {
     await second.close();
   }

@@ -185,7 +185,15 @@ test("doctor finds a running stack well", async () => {
     findings.filter(({ is }) => is === "bad"),
     [],
   );
-  for (const said of ["nats-server", "JetStream", "HV_LOG_TASKS", "leader", "clock", "power"]) {
+  for (const said of [
+    "nats-server",
+    "JetStream",
+    "HV_LOG_TASKS",
+    "HV_CHECKPOINTS",
+    "leader",
+    "clock",
+    "power",
+  ]) {
     assert.ok(
       findings.some(({ what }) => what.includes(said)),
       said,

@@ -54,6 +54,9 @@ test("each entry once, in log order, leaves first, each verdict after what it sp
   assert.equal(grandchild?.causation_id, child?.id);
 });
 
+/** What an attestation says (spec 3.1). */
+const CLAIM = { attestor: "agent:a", method: "seen" };
+
 test("what cannot be read is refused on stderr, what can be is judged, and it goes on", async () => {
   const good = line("environment.observed", { id: "good", source: "sensor:door" });
   const input = Buffer.concat([
@@ -64,7 +67,9 @@ test("what cannot be read is refused on stderr, what can be is judged, and it go
     Buffer.from(`${line("environment.observed", { id: "nameless", source: "a\nb" })}\n`),
     Buffer.from(`${line("no.such.type", { id: "unknown" })}\n`),
     Buffer.from(`${line("environment.observed", { id: "foreign", tenant_id: "other" })}\n`),
-    Buffer.from(`${line("interruption.requested", { id: "vacant", task_id: "t" })}\n`),
+    Buffer.from(
+      `${line("provenance.attestation.added", { id: "vacant", causation_id: "x" }, CLAIM)}\n`,
+    ),
     Buffer.from(`${line("event.acknowledged", { id: "ack" }, { acknowledged_event_id: "x" })}\n`),
     Buffer.from(`${line("session.heartbeat", { id: "beat" })}\n`),
     Buffer.from(good),
@@ -93,7 +98,7 @@ test("what cannot be read is refused on stderr, what can be is judged, and it go
   const vacant = eventsOf(stdout).find((event) => event.causation_id === "vacant");
   const { error } = (vacant?.payload ?? {}) as { error?: { retryable: boolean; message: string } };
   assert.equal(error?.retryable, true);
-  assert.match(error?.message ?? "", /service:interruption-manager/);
+  assert.match(error?.message ?? "", /service:provenance-attester/);
 });
 
 test("a repeat is acknowledged and logged once; a repeat of what was refused is refused again", async () => {

@@ -207,7 +207,7 @@ describe("cancellation", () => {
     const { status = {} } = await ask(sender, "status");
     assert.equal((status.counters as Record<string, number>).late, 10);
     assert.deepEqual(status.alarms, [
-      { alarm: "agent:deaf of acme goes on working at what has ended", count: 1 },
+      { alarm: "agent:deaf of acme goes on working at what is over or stopped", count: 1 },
     ]);
     assert.equal(hosted.host.status().counters.alarms, 1);
   });

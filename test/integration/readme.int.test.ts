@@ -13,6 +13,7 @@ import {
   openTokenKeys,
   type RunningService,
 } from "@harmovela/host";
+import { createManager } from "@harmovela/interruption-manager";
 import { type NatsServer, startNatsServer } from "@harmovela/testkit";
 import pino from "pino";
 
@@ -61,6 +62,7 @@ describe("README", () => {
     services = [
       await openService(createCoordinator(), config),
       await openService(createTracker(), config),
+      await openService(createManager(), config),
     ];
     for (const { host } of services) await host.untilLeading();
   });
@@ -77,6 +79,7 @@ describe("README", () => {
         "examples/plain.mjs",
         "examples/worker.ts",
         "examples/planner.ts",
+        "examples/builder.ts",
         "examples/beliefs.ts",
       ],
     );
@@ -102,6 +105,14 @@ describe("README", () => {
       worker.child.kill("SIGTERM");
     }
     assert.equal(await worker.ended, 0, worker.printed());
+  });
+
+  test("a job that was interrupted and whose process was killed goes on in another; each step is done once", async () => {
+    const printed = await run("examples/interrupt.ts", server.url);
+    const [, before = ""] = /saved by agent:builder after (\d+) floors/.exec(printed) ?? [];
+    assert.ok(Number(before) > 0 && Number(before) < 300, printed);
+    assert.match(printed, /finished: {"floors":300}/);
+    assert.match(printed, /300 floors, each built once, by 2 processes/);
   });
 
   test("two agents disagree, and one defers until they agree", async () => {

@@ -30,6 +30,8 @@ export class BeliefTraffic {
   readonly world: Given<BeliefState>;
   readonly #random: SimRandom;
   readonly #ids: string[] = ["evt_elsewhere"];
+  /** Lengths of the log when evidence was lost. */
+  readonly #lossesAt: number[] = [];
   #made = 0;
 
   constructor(seed: number) {
@@ -45,11 +47,30 @@ export class BeliefTraffic {
       // What is due is worked off before what is stored later.
       if (this.#random.chance(0.4)) world.wait(this.#below(3_000));
       world.settle();
+      if (this.#random.chance(0.05)) this.#lose();
       world.judge(this.#envelope());
       // A plan may still be under way when the next envelope comes.
       for (let steps = this.#below(4); steps > 0; steps -= 1) world.step();
     }
     world.settle(world.now + this.#below(90_000));
+  }
+
+  /** The log of `provenance` says that an event can no longer be had (spec section 8). */
+  #lose(): void {
+    const { world } = this;
+    const at = world.now;
+    const seq = this.#lossesAt.push(world.log.length);
+    const envelope: Envelope = {
+      spec_version: "0.2",
+      id: `lost_${seq}`,
+      type: "provenance.chain.truncated",
+      source: "service:provenance-attester",
+      created_at: formatInstant(at),
+      payload: { missing_from: this.#id(), earliest_available: "x", reason: "retention" },
+    };
+    const frame = { seq, tenant: world.tenant, at, epoch: 1, prev: seq - 1, seen: {} };
+    const entry = { ...frame, kind: "event", cause: { in: seq }, envelope } as const;
+    world.decider.observe?.(world.state, "provenance", entry);
   }
 
   #envelope(): Envelope {
@@ -177,23 +198,27 @@ export class BeliefTraffic {
       epoch,
       ...this.world.log.map((entry, index) => {
         if (entry.kind === "event") sequence += 1;
-        return stored(entry, index + 2, sequence);
+        const seen = this.#lossesAt.filter((length) => length <= index).length;
+        return stored(entry, { seq: index + 2, sequence, seen });
       }),
     ];
   }
 }
 
-function stored(entry: DomainEntry, seq: number, sequence: number): StoredRecord {
+function stored(
+  entry: DomainEntry,
+  { seq, sequence, seen }: { seq: number; sequence: number; seen: number },
+): StoredRecord {
   const { tenant, cause, at } = entry;
   const causeText = "in" in cause ? `in:${cause.in}` : `owed:${cause.owed}`;
   if (entry.kind === "event") {
     const { source, target = "-", type } = entry.envelope;
     const subject = `hv.${tenant}.log.beliefs.${source}.${target}.${type}`;
     const delivery = { cursor: `${STREAM}:${seq}`, sequence };
-    return record(seq, subject, causeText, at, { ...entry.envelope, delivery });
+    return record(seq, subject, causeText, at, { ...entry.envelope, delivery }, seen);
   }
   const body = entry.kind === "begun" ? { plan: entry.plan } : { id: causeText };
-  return record(seq, `hv.${tenant}.ctl.beliefs.${entry.kind}`, causeText, at, body);
+  return record(seq, `hv.${tenant}.ctl.beliefs.${entry.kind}`, causeText, at, body, seen);
 }
 
 function record(
@@ -202,12 +227,14 @@ function record(
   cause: string,
   at: number,
   body: object,
+  seen = 0,
 ): StoredRecord {
   const headers = {
     [HEADER.cause]: cause,
     [HEADER.at]: String(at),
     [HEADER.epoch]: "1",
     [HEADER.prev]: String(seq - 1),
+    ...(seen === 0 ? {} : { [HEADER.seen]: `provenance:${seen}` }),
   };
   return { seq, time: at, subject, headers, data: JSON.stringify(body) };
 }

@@ -1,5 +1,5 @@
 /** What goes wrong, and when: each seed has its own mix of faults and its own rates. */
-import { type ArrivalFault, intakeStream, type MemoryServer } from "@harmovela/bus";
+import { type ArrivalFault, intakeStream, logStream, type MemoryServer } from "@harmovela/bus";
 import type { FakeClock, SimRandom } from "@harmovela/testkit";
 import { type Oracle, STREAM } from "./oracle.ts";
 import type { Replica } from "./replica.ts";
@@ -30,6 +30,10 @@ export interface Tally {
   tasksOrphaned: number;
   /** Commands and queries whose window ended without a word of their target. */
   windowsEnded: number;
+  /** Of interrupted tasks. */
+  tasksStopped: number;
+  tasksResumed: number;
+  endsAskedFor: number;
 }
 
 export function emptyTally(): Tally {
@@ -55,6 +59,9 @@ export function emptyTally(): Tally {
     sessionsLost: 0,
     tasksOrphaned: 0,
     windowsEnded: 0,
+    tasksStopped: 0,
+    tasksResumed: 0,
+    endsAskedFor: 0,
   };
 }
 
@@ -115,8 +122,11 @@ export class Chaos {
     }
     // Never nothing: every seed has something to survive.
     this.#weights.crashAtAppend += 0.1;
-    parts.server.faults.onArrival = (arrival) =>
-      arrival.stream === STREAM && !arrival.isChained ? undefined : this.#onArrival(arrival.stream);
+    parts.server.faults.onArrival = ({ stream, isChained }) => {
+      // What is observed is written by a hand that knows what it has written.
+      const isSpared = stream === logStream("interruptions") || (stream === STREAM && !isChained);
+      return isSpared ? undefined : this.#onArrival(stream);
+    };
   }
 
   start(): void {

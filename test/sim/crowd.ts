@@ -51,7 +51,7 @@ export class Crowd {
     });
     observer.subscribe("hv.>", ({ subject, data }) => {
       const address = parseEvSubject(subject);
-      if (subject.split(".")[2] !== "ev") return;
+      if (subject.split(".")[2] !== "ev" || address?.domain === "interruptions") return;
       const text = decoder.decode(data);
       this.seen.push({ subject, text });
       if (address !== undefined) view.see(address.tenant, JSON.parse(text) as Envelope);

@@ -33,6 +33,11 @@ export class IntakeBook {
   readonly #firstJudged = new Map<string, number>();
   /** The latest due time that something was worked off at. */
   #fired: Instant = 0;
+  /** Time of the newest entry, and when the message judged last was stored. */
+  #decided: Instant = 0;
+  #stored: Instant = 0;
+  /** By how much store times have gone back behind what was decided: so far ahead of them it may lie since. */
+  #setBackMs = 0;
 
   get lastSeq(): number {
     return this.#asked.length;
@@ -70,6 +75,8 @@ export class IntakeBook {
       const { from, to } = entry.body as { from: number; to: number };
       for (let seq = from; seq <= to; seq += 1) this.#lost.add(seq);
     }
+    const decided = this.#decided;
+    this.#decided = Math.max(decided, entry.at);
     if (entry.kind !== "event" && entry.kind !== "begun") return;
     if ("owed" in entry.cause) {
       const isLost = entry.kind === "event" && isLoss(entry);
@@ -80,8 +87,10 @@ export class IntakeBook {
     }
     const seq = entry.cause.in;
     const { subject, text, time, reached } = this.#at(seq);
+    if (time < this.#stored) this.#setBackMs = Math.max(this.#setBackMs, decided - time);
+    this.#stored = time;
     // A heartbeat leaves no entry: the leader before may have heard it in time.
-    const isInTime = reached >= this.#fired || isHeartbeat(text);
+    const isInTime = reached + this.#setBackMs >= this.#fired || isHeartbeat(text);
     assert.ok(isInTime, `entry ${entry.seq}: intake ${seq} came in time, too late now`);
     const due = nextDue(time);
     assert.ok(

@@ -12,7 +12,9 @@ import {
 import type { Decider, Envelope, EventEntry, Instant, LogEntry, Owed } from "@harmovela/envelope";
 import { Fold } from "@harmovela/host";
 import { IntakeBook } from "./intake-book.ts";
+import type { Interruptions } from "./interruptions.ts";
 import { SessionBook } from "./session-book.ts";
+import { StopBook } from "./stop-book.ts";
 
 export const STREAM = logStream("tasks");
 export const INTAKE = intakeStream("tasks");
@@ -38,6 +40,7 @@ export class Oracle {
   readonly lines: string[] = [];
   /** The whole log, as it is stored. */
   readonly messages: StoredMessage[] = [];
+  readonly #manager: string;
   readonly #events = new Map<string, Envelope[]>();
   readonly #entries = new Map<number, LogEntry>();
   readonly #issued = new Set<string>();
@@ -50,10 +53,18 @@ export class Oracle {
   delegationsHandedOff = 0;
   /** Tasks that failed because the session was lost that had them. */
   tasksOrphaned = 0;
+  /** Entries that the service of interruptions has asked for. */
+  endsAskedFor = 0;
   /** Requests whose window ended without a word of their target. */
   windowsEnded = 0;
 
-  constructor(settings: TaskSettings) {
+  /** The log that the coordinator observes, where something is written to it. */
+  readonly interruptions: Interruptions | undefined;
+  readonly stops = new StopBook();
+
+  constructor(settings: TaskSettings, interruptions?: Interruptions) {
+    this.interruptions = interruptions;
+    this.#manager = settings.interruptionManager;
     this.decider = createTaskDecider(settings);
     this.fold = new Fold<TaskState>(this.decider);
   }
@@ -62,7 +73,8 @@ export class Oracle {
     const record = recordOf(message);
     this.lines.push(formatRecord(record));
     this.messages.push(message);
-    const findings = this.checker.push(record);
+    // One log alone does not say why a task stands still, or who may end it then.
+    const findings = this.interruptions === undefined ? this.checker.push(record) : [];
     if (findings.length > 0) throw new Error(`the log breaks a rule: ${JSON.stringify(findings)}`);
     const tokens = message.subject.split(".");
     if (tokens[2] === "log") {
@@ -70,6 +82,10 @@ export class Oracle {
       this.shown.push({ subject: tokens.join("."), text: decoder.decode(message.data) });
     }
     const entry = this.fold.look(message)?.entry();
+    if (entry !== undefined) {
+      observeUpTo(this.fold, this.interruptions, entry, (seen) => this.stops.see(seen));
+      this.stops.push(entry);
+    }
     if (entry !== undefined) this.intake.judge(entry, (now) => this.#nextDue(now));
     this.fold.read(message);
     if (entry !== undefined) this.#remember(entry);
@@ -110,7 +126,8 @@ export class Oracle {
     else known.push(entry.envelope);
   }
 
-  #count({ envelope: { type, payload }, cause }: EventEntry): void {
+  #count({ envelope: { type, payload, source }, cause }: EventEntry): void {
+    if (source === this.#manager && type.startsWith("task.")) this.endsAskedFor += 1;
     if (type === "delegation.handoff.completed") this.delegationsHandedOff += 1;
     if (!("owed" in cause)) return;
     const { error, reason } = payload as { error?: { code?: string }; reason?: string };
@@ -141,6 +158,25 @@ export class Oracle {
     for (const { plans } of this.fold.state.tenants.values()) if (plans.size > 0) return true;
     return false;
   }
+}
+
+/** Folds what an entry's writer had seen of the observed log. */
+export function observeUpTo(
+  fold: Fold<TaskState>,
+  interruptions: Interruptions | undefined,
+  { seen }: LogEntry,
+  onSeen: (entry: LogEntry) => void = () => {},
+): void {
+  const before = fold.observedUpTo("interruptions");
+  const upTo = seen.interruptions ?? 0;
+  if (interruptions === undefined || upTo <= before.position) return;
+  let cursor = before;
+  for (const entry of interruptions.between(before.position, upTo)) {
+    fold.observe("interruptions", entry);
+    onSeen(entry);
+    cursor = { position: entry.seq, epoch: 1, prev: entry.seq, intake: entry.seq };
+  }
+  fold.sawUpTo("interruptions", cursor);
 }
 
 const keyOf = (tenant: string, id: string): string => `${tenant}\u0000${id}`;

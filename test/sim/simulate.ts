@@ -9,6 +9,7 @@ import { FakeClock, SimRandom } from "@harmovela/testkit";
 import { Chaos, emptyTally, type Tally } from "./chaos.ts";
 import { Crowd, type Sent } from "./crowd.ts";
 import { DealingTraffic } from "./dealing-traffic.ts";
+import { Interruptions } from "./interruptions.ts";
 import { INTAKE, INTRUDER, Oracle, STREAM } from "./oracle.ts";
 import { Questions } from "./questions.ts";
 import { Replica } from "./replica.ts";
@@ -26,6 +27,9 @@ const FIRST_LEADER_MS_MAX = 30_000;
 /** In every so many lives what is over is forgotten within the life, and ids come back. */
 const FORGETFUL_EVERY = 5;
 const FORGETFUL_MS = 150;
+/** In every so many lives tasks are interrupted. */
+const INTERRUPTED_EVERY = 3;
+const INTERRUPTION_CHANCE = 0.4;
 const READ_CHANCE = 0.2;
 const LOOK_EVERY_MS = 250;
 /** More turns than any life takes: something spins. */
@@ -55,6 +59,8 @@ class World {
   readonly #crowd: Crowd;
   readonly #traffic: Traffic;
   readonly #dealing: DealingTraffic;
+  readonly #interruptions: Interruptions;
+  readonly #isInterrupted: boolean;
   readonly #questions: Questions;
   readonly #chaos: Chaos;
   readonly #script: SimRandom;
@@ -72,13 +78,22 @@ class World {
     this.#isForgetful = seed % FORGETFUL_EVERY === 2;
     const retention = this.#isForgetful ? { retentionMs: FORGETFUL_MS } : {};
     const settings = { ...DEFAULT_TASK_SETTINGS, ...retention };
-    this.#oracle = new Oracle(settings);
+    this.#isInterrupted = seed % INTERRUPTED_EVERY === 1;
     this.#script = random(1);
     this.#size = this.#script.pick([30, 60, 100, 160]);
     this.#server = new MemoryServer({
       clock: this.#clock,
       now: () => this.#brokerNow(),
     });
+    this.#interruptions = new Interruptions({
+      random: random(6),
+      view: this.#view,
+      bus: this.#server.connect({ name: "interruption manager" }),
+      now: () => this.#brokerNow(),
+      send: (draft) => this.#crowd.send(draft),
+      speaksIn: (...about) => this.#dealing.speaksIn(...about),
+    });
+    this.#oracle = new Oracle(settings, this.#isInterrupted ? this.#interruptions : undefined);
     const replicas = this.#script.whole(2, 3);
     const ofReplicas = random(2);
     for (let index = 0; index < replicas; index += 1) {
@@ -156,6 +171,7 @@ class World {
     await this.#until(REST_MS_MAX, () => this.#said >= this.#size);
     this.#chaos.heal();
     this.#dealing.fallSilent();
+    if (this.#isInterrupted) await this.#seeAll();
     // A displaced leader that has nothing to write must find out by itself.
     await this.#until(REST_MS_MAX, () => this.#isAtRest());
     assertAtRest({
@@ -171,7 +187,19 @@ class World {
     return { lines, tally: this.#tally, messages, turns: this.#turns };
   }
 
+  /** Something is logged after the last interruption, so that every fold has seen all of them. */
+  async #seeAll(): Promise<void> {
+    await this.#until(REST_MS_MAX, () => this.#crowd.waiting.length === 0);
+    const [tenant = ""] = this.#traffic.tenants;
+    const about = { spec_version: "0.2", created_at: "2026-11-30T10:00:00Z", payload: {} } as const;
+    const envelope = { ...about, id: "evt_last", type: "task.submitted", source: "agent:last" };
+    this.#crowd.send({ tenant, envelope: { ...envelope, task_id: "last" }, wants: "verdict" });
+  }
+
   #count(): void {
+    const { stops, resumptions } = this.#oracle.stops;
+    Object.assign(this.#tally, { tasksStopped: stops, tasksResumed: resumptions });
+    Object.assign(this.#tally, { endsAskedFor: this.#oracle.endsAskedFor });
     const { reused, delegationsHandedOff, tasksOrphaned, windowsEnded, sessions } = this.#oracle;
     const counted = { reused, delegationsHandedOff, tasksOrphaned, windowsEnded };
     Object.assign(this.#tally, counted, { sessionsLost: sessions.lost });
@@ -188,6 +216,7 @@ class World {
     }
     const dealing = this.#dealing.next(this.#traffic.tenants);
     if (dealing !== undefined) this.#crowd.send(dealing);
+    if (this.#isInterrupted && this.#script.chance(INTERRUPTION_CHANCE)) this.#interruptions.next();
     if (this.#said >= this.#size) return;
     this.#clock.after(this.#script.whole(0, this.#script.pick([5, 50, 600])), () => this.#speak());
   }

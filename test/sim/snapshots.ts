@@ -4,14 +4,20 @@ import type { StoredMessage } from "@harmovela/bus";
 import type { TaskState } from "@harmovela/delegation-coordinator";
 import { cut, Fold, instantPacking, readSnapshot } from "@harmovela/host";
 import type { SimRandom } from "@harmovela/testkit";
-import type { Oracle } from "./oracle.ts";
+import { type Oracle, observeUpTo } from "./oracle.ts";
 
 const CUTS = 3;
 
-export async function assertSnapshots(
-  { decider, messages }: Oracle,
-  random: SimRandom,
-): Promise<void> {
+export async function assertSnapshots(oracle: Oracle, random: SimRandom): Promise<void> {
+  const { decider, messages } = oracle;
+  const read = (fold: Fold<TaskState>, some: readonly StoredMessage[]): Fold<TaskState> => {
+    for (const message of some) {
+      const entry = fold.look(message)?.entry();
+      if (entry !== undefined) observeUpTo(fold, oracle.interruptions, entry);
+      fold.read(message);
+    }
+    return fold;
+  };
   const { snapshots } = decider;
   assert.ok(snapshots);
   const written = async (fold: Fold<TaskState>): Promise<Buffer> => {
@@ -31,9 +37,4 @@ export async function assertSnapshots(
       `a snapshot at ${at} and the tail give another state`,
     );
   }
-}
-
-function read(fold: Fold<TaskState>, messages: readonly StoredMessage[]): Fold<TaskState> {
-  for (const message of messages) fold.read(message);
-  return fold;
 }

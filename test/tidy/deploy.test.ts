@@ -47,9 +47,8 @@ describe("docker-compose.yml", () => {
   for (const [name, service] of Object.entries(compose.services)) {
     if (service.build === undefined) continue;
     test(`${name} starts a program that the build makes`, () => {
-      const [node] = service.command;
       const path = service.command.at(-1) ?? "";
-      assert.equal(node, "node");
+      assert.equal(service.command[0], "node");
       assert.ok(existsSync(root + path.replace("/dist/", "/src/").replace(/\.js$/, ".ts")));
       assert.ok(existsSync(root + (service.build?.dockerfile ?? "")));
     });

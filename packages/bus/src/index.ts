@@ -21,7 +21,9 @@ export type {
   AppenderOptions,
   AppendFailure,
   BlobInfo,
+  BlobPage,
   Blobs,
+  BlobsOptions,
   Bus,
   CoreMessage,
   Headers,
@@ -29,6 +31,7 @@ export type {
   LeaseOptions,
   Reader,
   ReaderOptions,
+  StoredBlob,
   StoredMessage,
   StreamSpec,
   StreamState,
@@ -36,6 +39,8 @@ export type {
 } from "./port.ts";
 export {
   BLOB_BUCKET,
+  CHECKPOINT_BUCKET,
+  CHECKPOINT_STORE_BYTES,
   intakeStream,
   intakeStreamSpec,
   logStream,

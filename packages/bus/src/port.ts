@@ -139,16 +139,48 @@ export interface BlobInfo {
   notes: Readonly<Record<string, string>>;
 }
 
-/** Named blobs, for snapshots. Every call throws a typed error when the bus does not answer. */
+/** A blob as a walk through a bucket finds it. */
+export interface StoredBlob extends BlobInfo {
+  /** Store time on the broker. */
+  at: Instant;
+}
+
+/** A part of a bucket, in the order in which its blobs were stored. */
+export interface BlobPage {
+  blobs: StoredBlob[];
+  /** Where the next page begins; absent on the last one. */
+  next?: number;
+}
+
+/** Which bucket, and what it is when it is made. */
+export interface BlobsOptions {
+  /** Copies. */
+  replicas: number;
+  /** Default: the bucket of snapshots. */
+  bucket?: string;
+  /** Room for all blobs together; the bucket that is there is set to it. Default: no limit, or what it has. */
+  maxBytes?: number;
+  /** false: a bucket that is not there is not made, and every call throws `no_service`. Default true. */
+  mayCreate?: boolean;
+}
+
+/** Named blobs: snapshots, checkpoints. Every call throws a typed error when the bus does not answer. */
 export interface Blobs {
-  /** Replaces one of that name. Resolves when it is stored. */
+  /** Replaces one of that name. Resolves when it is stored. Throws `store_full` when there is no room. */
   put(name: string, data: Uint8Array, notes?: Record<string, string>): Promise<void>;
   /** Undefined when there is none; throws when what is stored is not what was put. */
   get(name: string): Promise<Uint8Array | undefined>;
   /** By name. */
   list(): Promise<BlobInfo[]>;
-  /** Nothing happens when there is none. */
+  /** At most `limit` blobs from a place on; 0 is the beginning. For buckets that are too large to list. */
+  page(from: number, limit: number): Promise<BlobPage>;
+  /** Nothing happens when there is none. It leaves nothing behind, and needs no room. */
   remove(name: string): Promise<void>;
+  /**
+   * Removes what was written of blobs whose writer died before they were whole, if that was so long ago,
+   * milliseconds. The result: of how many.
+   */
+  removeIncomplete(olderThanMs: number): Promise<number>;
 }
 
 /** A message of plain NATS, with no promise. */
@@ -173,8 +205,8 @@ export interface Bus {
   openReader(stream: string, options: ReaderOptions): Reader;
   openAppender(options: AppenderOptions): Appender;
   openLease(options: LeaseOptions): Lease;
-  /** The bucket of snapshots; it is made, with so many copies, at its first use. */
-  openBlobs(options: { replicas: number }): Blobs;
+  /** A bucket, by default that of snapshots; it is made at its first use. */
+  openBlobs(options: BlobsOptions): Blobs;
   /** Removes every message of a stream below a sequence, which must be stored; the others keep theirs. */
   trim(stream: string, firstSeq: number): Promise<void>;
   /** Publishes into whatever stream listens and waits for its answer. Throws a typed error. */

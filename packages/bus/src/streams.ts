@@ -53,6 +53,12 @@ export function logStreamSpec(domain: Domain, options: StreamOptions = {}): Stre
 /** Where snapshots are kept. */
 export const BLOB_BUCKET = "HV_SNAPSHOTS";
 
+/** Where agents keep what they go on from. */
+export const CHECKPOINT_BUCKET = "HV_CHECKPOINTS";
+
+/** Room for checkpoints unless the service is told otherwise: 128 of the largest. */
+export const CHECKPOINT_STORE_BYTES: number = 1024 * 1024 * 1024;
+
 /** What is noted about a blob, as JSON: it travels in one message with the blob's name. */
 export const BLOB_NOTES_MAX = 8_192;
 

@@ -280,3 +280,18 @@ test("both forms of a delivery's reply subject are read", () => {
     assert.equal(parseDelivery(bad), undefined, bad);
   }
 });
+
+test("what a writer left of a blob when it died is removed once it is old, and nothing else", async () => {
+  await using server = await startNatsServer();
+  await using bus = await connectBus({ servers: server.url, name: "blobs" });
+  const blobs = bus.openBlobs({ bucket: "HV_PARTS", replicas: 1 });
+  await blobs.put("whole", new Uint8Array(200_000));
+  for (let part = 0; part < 3; part += 1) await bus.store("$O.HV_PARTS.C.dead", {}, one);
+  assert.equal(await blobs.removeIncomplete(60_000), 0);
+  assert.equal(await blobs.removeIncomplete(0), 1);
+  assert.equal(await blobs.removeIncomplete(0), 0);
+  assert.equal((await blobs.get("whole"))?.length, 200_000);
+  await blobs.remove("whole");
+  // Neither contents nor marks of what was there: a bucket that is used for years does not grow.
+  assert.equal((await bus.streamState("OBJ_HV_PARTS"))?.messages, 0);
+});

@@ -1,13 +1,17 @@
-import type { Domain, Envelope } from "@harmovela/envelope";
+import type { Domain } from "@harmovela/envelope";
 import { BeliefDomain } from "./beliefs/belief-domain.ts";
-import { checkContract, readControlBody, readEnvelope } from "./body.ts";
+import { readControlBody, readEnvelope } from "./body.ts";
+import { readPlan, TENANCY } from "./control.ts";
+import type { DomainEvent } from "./domain-event.ts";
+import type { DomainRules } from "./domain-rules.ts";
 import { EventRules } from "./event-rules.ts";
 import { type Finding, FindingSink } from "./finding.ts";
 import { type Frame, FrameRules } from "./frame.ts";
 import { checkGovernance } from "./governance.ts";
-import { type OpenPlan, PlanBook } from "./plan-book.ts";
+import { InterruptionDomain } from "./interruptions/interruption-domain.ts";
+import { PlanBook } from "./plan-book.ts";
 import { ProvenanceDomain } from "./provenance/provenance-domain.ts";
-import { isObject, type StoredRecord } from "./record.ts";
+import type { StoredRecord } from "./record.ts";
 import type { Report } from "./report.ts";
 import { type LogSubject, parseSubject } from "./subject.ts";
 import { TaskDomain } from "./task-domain.ts";
@@ -22,31 +26,30 @@ export interface CheckOptions {
   settled?: boolean;
   /** Findings kept in the report; the rest is counted. Default 1,000. */
   maxFindings?: number;
+  /** Logs of other domains that are read as well; without them the rules between logs are left out. */
+  observed?: readonly Observed[];
+}
+
+/** A log that is read for what the entries of another one have seen of it. */
+export interface Observed {
+  domain: Domain;
+  stream: string;
+  /** It begins in the middle. */
+  lenient?: boolean;
 }
 
 export interface Checker {
   /** Reads the next stored message of the stream; what it breaks. Never throws. */
   push(record: StoredRecord): Finding[];
+  /**
+   * Reads the next stored message of an observed log. An entry is judged by what it had seen of it, so
+   * before each `push` everything up to that position is read, and nothing beyond.
+   */
+  observe(domain: Domain, record: StoredRecord): void;
   /** The log ends here; what only its end shows. */
   end(): Finding[];
   readonly report: Report;
 }
-
-/**
- * Kinds of control entries, and whether they belong to a tenant (architecture, section 3). An
- * obligation that failed may be one that never came to name its tenant.
- */
-const TENANCY: ReadonlyMap<string, "host" | "tenant" | "either"> = new Map([
-  ["epoch", "host"],
-  ["position", "host"],
-  ["refused", "host"],
-  ["intake_gap", "host"],
-  ["skipped", "host"],
-  ["begun", "tenant"],
-  ["token_issued", "tenant"],
-  ["observed", "host"],
-  ["obligation_failed", "either"],
-]);
 
 const SERVICES: Record<Domain, string> = {
   tasks: "service:delegation-coordinator",
@@ -80,8 +83,11 @@ class LogChecker implements Checker {
   readonly #events: EventRules;
   readonly #plans: PlanBook;
   readonly #tasks: TaskDomain | undefined;
-  readonly #beliefs: BeliefDomain | undefined;
-  readonly #provenance: ProvenanceDomain | undefined;
+  readonly #interruptions: InterruptionDomain | undefined;
+  readonly #rules: DomainRules | undefined;
+  readonly #observed: ReadonlyMap<Domain, LogChecker>;
+  /** The event that the newest entry told the rules of. */
+  #event: DomainEvent | undefined;
   readonly #control = new Map<string, number>();
   #entries = 0;
   #foreign = 0;
@@ -95,10 +101,33 @@ class LogChecker implements Checker {
     this.#frames = new FrameRules(this.#sink, lenient);
     this.#events = new EventRules(this.#sink, stream, SERVICES[domain], lenient);
     this.#plans = new PlanBook(this.#sink);
-    this.#tasks = domain === "tasks" ? new TaskDomain(this.#sink, this.#plans, lenient) : undefined;
-    this.#beliefs = domain === "beliefs" ? new BeliefDomain(this.#sink, lenient) : undefined;
-    this.#provenance =
-      domain === "provenance" ? new ProvenanceDomain(this.#sink, this.#plans, lenient) : undefined;
+    this.#observed = new Map(
+      (options.observed ?? []).map((log) => [
+        log.domain,
+        new LogChecker({ ...log, maxFindings: 0 }),
+      ]),
+    );
+    const base = { sink: this.#sink, plans: this.#plans, isLenient: lenient };
+    if (domain === "tasks") {
+      const log = this.#observed.get("interruptions");
+      const interruptions = log === undefined ? undefined : log.#interruptions;
+      this.#tasks = new TaskDomain({ ...base, interruptions });
+      this.#rules = this.#tasks;
+    } else if (domain === "interruptions") {
+      const log = this.#observed.get("tasks");
+      const tasks = log === undefined ? undefined : log.#tasks;
+      this.#interruptions = new InterruptionDomain({ ...base, tasks });
+      this.#rules = this.#interruptions;
+    } else if (domain === "beliefs") this.#rules = new BeliefDomain(this.#sink, lenient);
+    else this.#rules = new ProvenanceDomain(base);
+  }
+
+  observe(domain: Domain, record: StoredRecord): void {
+    const log = this.#observed.get(domain);
+    if (log === undefined) return;
+    log.#event = undefined;
+    log.push(record);
+    if (log.#event !== undefined) this.#rules?.observe?.(domain, log.#event);
   }
 
   push(record: StoredRecord): Finding[] {
@@ -113,11 +142,22 @@ class LogChecker implements Checker {
       return this.#sink.current;
     }
     const frame = this.#frames.read(record);
+    this.#checkSeen(frame);
     if (subject === undefined || subject.domain !== this.#options.domain) {
       this.#sink.add("subject-form", `subject of no entry of ${this.#options.domain}`);
     } else if (subject.area === "log") this.#onEvent(record, frame, subject);
     else this.#onControl(record, frame, subject);
     return this.#sink.current;
+  }
+
+  /** What an entry has seen of another log, that log holds. */
+  #checkSeen({ seen }: Frame): void {
+    for (const [domain, log] of this.#observed) {
+      const position = seen.get(domain) ?? 0;
+      const isTrimmed = log.#options.lenient === true && log.#lastSeq === 0;
+      if (isTrimmed || log.#lastSeq >= position) continue;
+      this.#sink.add("seen-beyond", `${domain} seen to ${position}, it ends at ${log.#lastSeq}`);
+    }
   }
 
   end(): Finding[] {
@@ -129,21 +169,11 @@ class LogChecker implements Checker {
       this.#sink.add("plan-open", `plan ${plan.id} was never finished`, plan.envelope.task_id);
       findings.push(...this.#sink.current);
     }
-    for (const { id, root, seq, subject } of this.#tasks?.overdue(this.#frames.lastAt) ?? []) {
+    for (const { rule, seq, subject, message, taskId } of this.#rules?.missing(
+      this.#frames.lastAt,
+    ) ?? []) {
       this.#sink.at(seq, subject);
-      this.#sink.add("gentle-open", `cancel request ${id} was never finished`, root.id);
-      findings.push(...this.#sink.current);
-    }
-    for (const request of this.#tasks?.unanswered(this.#frames.lastAt) ?? []) {
-      this.#sink.at(request.seq, request.subject);
-      const { correlation, target } = request;
-      this.#sink.add("exchange-open", `${correlation} to ${target}, who never spoke, is open`);
-      findings.push(...this.#sink.current);
-    }
-    for (const { rule, seq, subject, message } of this.#beliefs?.missing(this.#frames.lastAt) ??
-      []) {
-      this.#sink.at(seq, subject);
-      this.#sink.add(rule, message);
+      this.#sink.add(rule, message, taskId);
       findings.push(...this.#sink.current);
     }
     return findings;
@@ -159,6 +189,8 @@ class LogChecker implements Checker {
       tenants: this.#events.tenants,
       tasks: this.#tasks?.total ?? 0,
       liveTasks: this.#tasks?.live ?? 0,
+      interruptions: this.#interruptions?.total ?? 0,
+      openInterruptions: this.#interruptions?.open ?? 0,
       plansBegun: this.#plans.begun,
       plansDischarged: this.#plans.discharged,
       plansOpen: this.#plans.open().length,
@@ -183,12 +215,14 @@ class LogChecker implements Checker {
     const final = this.#plans.discharge(tenant, frame, envelope);
     this.#events.checkIdentity(frame, envelope, final !== undefined);
     if (final === undefined) this.#events.claimId(tenant, envelope.id, frame.at);
-    if (this.#events.checkRefusal(tenant, frame, envelope)) return;
-    if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope);
     const event = { tenant, frame, envelope, owedBy: owedBy(frame), final };
-    this.#tasks?.onEvent(event);
-    this.#beliefs?.onEvent(event);
-    this.#provenance?.onEvent(event);
+    if (this.#events.checkRefusal(tenant, frame, envelope)) {
+      this.#rules?.onRefusal?.(event);
+      return;
+    }
+    if (event.owedBy === undefined) checkGovernance(this.#sink, envelope);
+    this.#event = event;
+    this.#rules?.onEvent(event);
   }
 
   #onControl(record: StoredRecord, frame: Frame, subject: LogSubject & { area: "ctl" }): void {
@@ -208,18 +242,17 @@ class LogChecker implements Checker {
     } else if (kind === "begun") this.#onBegun(record, frame, tenant ?? "", body);
     else if (kind === "epoch") this.#onEpoch(record, body);
     else if (kind === "position") this.#onPosition(body);
-    else if (kind === "token_issued") this.#tasks?.onTokenIssued(tenant ?? "", frame, body);
-    else if (kind === "observed") this.#provenance?.onObserved(body);
-    else if (kind === "obligation_failed") this.#onObligationFailed(frame, tenant ?? "", body);
+    else if (kind === "observed") this.#rules?.onObserved?.(body);
+    else if (kind === "token_issued") {
+      this.#rules?.onTokenIssued?.(tenant ?? "", frame, body);
+    } else if (kind === "obligation_failed") this.#onObligationFailed(frame, tenant ?? "", body);
   }
 
   #onEpoch(record: StoredRecord, body: Record<string, unknown>): void {
     if (body.epoch !== record.seq) {
       this.#sink.add("epoch-position", `the body names epoch ${String(body.epoch)}`);
     }
-    this.#tasks?.settings(body.settings);
-    this.#beliefs?.settings(body.settings);
-    this.#provenance?.settings(body.settings);
+    this.#rules?.settings(body.settings);
   }
 
   #onPosition(body: Record<string, unknown>): void {
@@ -237,10 +270,8 @@ class LogChecker implements Checker {
     }
     for (const id of new Set([body.id, owedBy(frame) ?? body.id])) {
       this.#plans.abandon(tenant, id);
-      this.#tasks?.onObligationFailed(tenant, id);
-      this.#provenance?.onObligationFailed(tenant, id);
+      this.#rules?.onObligationFailed(tenant, id);
     }
-    this.#beliefs?.onObligationFailed(tenant);
   }
 
   #onBegun(
@@ -250,7 +281,9 @@ class LogChecker implements Checker {
     body: Record<string, unknown>,
   ): void {
     this.#frames.judgedEntry(frame.cause);
-    const plan = this.#readPlan(record, tenant, body.plan);
+    // Plans of beliefs are walks, called by what they are.
+    const isNamedByType = this.#options.domain !== "beliefs";
+    const plan = readPlan(this.#sink, record, tenant, body.plan, isNamedByType);
     if (plan === undefined) return;
     const { envelope } = plan;
     this.#events.checkIdentity(frame, envelope, false);
@@ -260,26 +293,7 @@ class LogChecker implements Checker {
     this.#events.claimId(tenant, envelope.id, frame.at);
     if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope);
     const event = { tenant, frame, envelope, owedBy: owedBy(frame), final: undefined };
-    this.#tasks?.onBegun(event, plan);
-    this.#beliefs?.onBegun(event);
-    this.#provenance?.onBegun(event);
-  }
-
-  #readPlan(record: StoredRecord, tenant: string, value: unknown): OpenPlan | undefined {
-    const plan = isObject(value) ? value : {};
-    const { id, kind } = plan;
-    if (typeof id !== "string" || typeof kind !== "string" || !isObject(plan.envelope)) {
-      this.#sink.add("begun-form", "id, kind or envelope of the plan is missing");
-      return undefined;
-    }
-    const envelope: Envelope | undefined = checkContract(plan.envelope, this.#sink);
-    if (envelope === undefined) return undefined;
-    if (envelope.id !== id || (this.#tasks !== undefined && envelope.type !== kind)) {
-      this.#sink.add("begun-form", `plan ${id} (${kind}) of ${envelope.id} (${envelope.type})`);
-      return undefined;
-    }
-    const { seq, subject } = record;
-    return { id, tenant, envelope, seq, subject, isAbandoned: false };
+    this.#rules?.onBegun(event, plan);
   }
 }
 

@@ -10,7 +10,11 @@ export interface Frame {
   at: number;
   cause: EntryCause | undefined;
   digest: string | undefined;
+  /** How far each observed log had been folded, by domain. */
+  seen: ReadonlyMap<string, number>;
 }
+
+const NOTHING_SEEN: ReadonlyMap<string, number> = new Map();
 
 /** The rules of the stream and of the headers: order, leadership, time, observed positions. */
 export class FrameRules {
@@ -91,21 +95,22 @@ export class FrameRules {
     else if (at < this.#lastAt) {
       this.#sink.add("at-decreases", `time ${at} after ${this.#lastAt}`);
     } else this.#lastAt = at;
-    this.#readSeen(record);
+    const seen = this.#readSeen(record);
     return {
       seq: record.seq,
       subject: record.subject,
       at: at ?? this.#lastAt,
       cause,
       digest: record.headers[HEADER.digest],
+      seen,
     };
   }
 
-  #readSeen(record: StoredRecord): void {
+  #readSeen(record: StoredRecord): ReadonlyMap<string, number> {
     const seen = readSeen(record.headers);
     if (seen === undefined) {
       this.#sink.add("seen-form", `observed positions ${show(record.headers[HEADER.seen])}`);
-      return;
+      return NOTHING_SEEN;
     }
     for (const [domain, position] of seen) {
       const before = this.#seen.get(domain) ?? 0;
@@ -113,6 +118,7 @@ export class FrameRules {
         this.#sink.add("seen-decreases", `${domain} seen to ${position} after ${before}`);
       } else this.#seen.set(domain, position);
     }
+    return seen.length === 0 ? NOTHING_SEEN : new Map(seen);
   }
 
   /** An event or a begun plan that an intake message made. */

@@ -15,6 +15,9 @@ export interface Report {
   tenants: number;
   tasks: number;
   liveTasks: number;
+  interruptions: number;
+  /** Neither resumed nor cancelled. */
+  openInterruptions: number;
   plansBegun: number;
   plansDischarged: number;
   plansOpen: number;

@@ -53,7 +53,8 @@ export const RULES = {
   "gentle-unforced": "During the grace only tasks without a runner are cancelled (spec 5.4).",
   "gentle-open":
     "In a settled log no cancel request whose grace has passed is unfinished (spec 5.4; arch 2).",
-  "task-id": "Every event of a task or a delegation names its task (spec 5.4, 5.6).",
+  "task-id":
+    "Every event of a task, a delegation, an interruption or a compensation names its task (spec 5.4 to 5.8).",
   "task-state": "payload.state is the state that the event leads to (spec 3.2).",
   "task-transition": "A task moves along the transition table only (spec 5.4).",
   "task-terminal": "Nothing follows the terminal event of a task (spec 5.4).",
@@ -65,7 +66,7 @@ export const RULES = {
   "task-instance":
     "Who takes a task in its own session has it there while the session lives (spec 5.1, 5.4, 5.6).",
   "orphan-cause":
-    "The service fails a task by itself only when the session that has it was lost (spec 5.1).",
+    "The service fails a task by itself only when the session that has it was lost, and it is not stopped (spec 5.1, 5.7).",
   "orphan-error":
     "A task that fails with its session carries the error session_timeout (spec 9.5).",
   "task-entitlement": "Owner, submitter and those of ancestors may cancel a task (spec 5.4).",
@@ -157,6 +158,56 @@ export const RULES = {
   "mark-unreachable": "Only what rests on what was retracted is marked (spec 6.1).",
   "mark-twice": "A retraction marks each dependent once (spec 6.1).",
   "mark-open": "In a settled log every dependent of what was retracted is marked (spec 6.1).",
+  "seen-beyond": "What an entry has seen of another log is there (arch 2, 3).",
+  "interruption-task": "Only a task that is known and live is interrupted, or answers (spec 5.7).",
+  "interruption-owner":
+    "Who runs a task, in the session that has it, acknowledges and saves (spec 5.7).",
+  "interruption-entitlement":
+    "Who has a part in a task or in an ancestor, or a runtime, interrupts it (spec 5.7).",
+  "interruption-open":
+    "One interruption of a task is open; only a stronger one replaces it before the task is stopped (spec 5.7).",
+  "interruption-order":
+    "An interruption is requested, acknowledged, saved, and resumed or cancelled, in turn (spec 5.7).",
+  "interruption-superseded": "No answer to an older interruption touches the open one (spec 5.7).",
+  "checkpoint-unknown":
+    "A task is resumed from a checkpoint of its own whose digest fits (spec 5.7).",
+  "checkpoint-form": "A digest is sha-256 in 64 hexadecimal digits (spec 5.7).",
+  "checkpoint-changed": "A checkpoint of a task is one thing (spec 5.7).",
+  "grace-form": "A grace that expires forces the stop, at once (spec 5.7, C10).",
+  "grace-cause": "What expires is the grace of the open interruption, once (spec 5.7, C10).",
+  "grace-early": "No grace expires before its time (spec 5.7; arch 5).",
+  "grace-open":
+    "In a settled log every grace that has passed without a checkpoint has expired (spec 5.7, C10).",
+  "closing-cause": "The service closes an interruption when its task has ended (spec 5.5, 5.7).",
+  "closing-open": "In settled logs no task that has ended is interrupted (spec 5.5, 5.7).",
+  "interrupt-cause":
+    "The service interrupts a task when the session that has it has ended, once (spec 5.1, 5.7).",
+  "interrupt-open":
+    "In settled logs every live task of a closed session has been interrupted (spec 5.1, 5.7).",
+  "tree-member":
+    "A tree is interrupted as it was when that began, each task once, under one policy (spec 5.7).",
+  "tree-order":
+    "A tree is interrupted leaves first and root last, and resumed in the opposite order (spec 5.7).",
+  "tree-resume":
+    "With a tree is resumed what was saved in it, from the newest checkpoint (spec 5.7).",
+  "tree-open": "In settled logs everything that was to be resumed with a tree is (spec 5.7).",
+  "stopped-work": "Nobody works on a task between saved, or a forced stop, and resumed (spec 5.7).",
+  "stopped-spawn": "No task is added below one that is stopped (spec 5.7).",
+  "request-reason":
+    "What the manager asks of a task follows from the entry that it names (spec 5.7, 5.8; arch 2).",
+  "request-error":
+    "A task that fails at the manager's request carries the error for it (spec 9.5).",
+  "request-open":
+    "In settled logs what the manager asks of tasks has come to pass (spec 5.7, 5.8; arch 2).",
+  "compensation-original":
+    "A compensation undoes a task that is known, has ended or is stopped, and is none itself (spec 5.8).",
+  "compensation-task": "A compensation makes a new task (spec 5.8).",
+  "compensation-twice":
+    "A task is compensated once for a reason, unless that came to nothing (spec 5.8).",
+  "compensation-order":
+    "A compensation is completed once, after it was asked for, while its task may be (spec 5.8).",
+  "compensation-party": "Its owner or who asked for it completes a compensation (spec 5.8).",
+  "compensation-apart": "The task that a compensation makes stands below no other (spec 5.8).",
   "chain-repeats": "No event stands twice in its own evidence, nor in it itself (spec 8).",
   "attestation-attestor":
     "Under security.v1 an attestation and its revocation are their source's own (spec 4.2, 8).",

@@ -1,4 +1,6 @@
+import type { Domain } from "@harmovela/envelope";
 import { DelegationRules } from "./delegations/delegation-rules.ts";
+import type { DomainRules, Missing } from "./domain-rules.ts";
 import { BudgetRules } from "./families/budgets.ts";
 import { ExchangeRules } from "./families/exchanges.ts";
 import { SessionRules } from "./families/sessions.ts";
@@ -6,12 +8,14 @@ import { SubscriptionRules } from "./families/subscriptions.ts";
 import { ToolCallRules } from "./families/tool-calls.ts";
 import type { FindingSink } from "./finding.ts";
 import type { Frame } from "./frame.ts";
+import type { InterruptionView } from "./interruptions/view.ts";
 import type { OpenPlan, PlanBook } from "./plan-book.ts";
 import { defaultSettings, readSettings } from "./settings.ts";
-import type { TaskContext, TaskEvent } from "./tasks/context.ts";
+import type { Instance, TaskContext, TaskEvent } from "./tasks/context.ts";
 import { Forest } from "./tasks/forest.ts";
-import type { GentlePlan } from "./tasks/task.ts";
+import type { Task } from "./tasks/task.ts";
 import { TaskRules } from "./tasks/task-rules.ts";
+import type { TaskView } from "./tasks/view.ts";
 
 /** What the service says by itself, tasks aside: answers, expiries and ends. */
 const OWED: ReadonlySet<string> = new Set([
@@ -26,8 +30,15 @@ const OWED: ReadonlySet<string> = new Set([
   "delegation.rejected",
 ]);
 
+interface TaskDomainOptions {
+  sink: FindingSink;
+  plans: PlanBook;
+  isLenient: boolean;
+  interruptions: InterruptionView | undefined;
+}
+
 /** Every rule of the domain `tasks`: tasks, delegations and the families around them. */
-export class TaskDomain {
+export class TaskDomain implements DomainRules, TaskView {
   readonly #context: TaskContext;
   readonly #tasks: TaskRules;
   readonly #delegations: DelegationRules;
@@ -37,9 +48,8 @@ export class TaskDomain {
   readonly #calls: ToolCallRules;
   readonly #budgets: BudgetRules;
 
-  constructor(sink: FindingSink, plans: PlanBook, isLenient: boolean) {
-    const settings = defaultSettings();
-    const base = { sink, plans, isLenient, settings, forest: new Forest() };
+  constructor(options: TaskDomainOptions) {
+    const base = { ...options, settings: defaultSettings(), forest: new Forest() };
     this.#sessions = new SessionRules(base);
     const context = { ...base, sessions: this.#sessions };
     this.#context = context;
@@ -57,6 +67,43 @@ export class TaskDomain {
 
   get live(): number {
     return this.#context.forest.live;
+  }
+
+  get isLenient(): boolean {
+    return this.#context.isLenient;
+  }
+
+  tenants(): Iterable<string> {
+    return this.#context.forest.tenants();
+  }
+
+  task(tenant: string, id: string): Task | undefined {
+    return this.#context.forest.get(tenant, id);
+  }
+
+  tasks(tenant: string): Iterable<Task> {
+    return this.#context.forest.of(tenant);
+  }
+
+  ownSession(event: TaskEvent): Instance | undefined {
+    return this.#sessions.own(event);
+  }
+
+  hasEnded(tenant: string, sessionId: string): boolean {
+    return this.#sessions.state(tenant, sessionId) === "ended";
+  }
+
+  profiles(event: TaskEvent): readonly string[] {
+    return this.#sessions.profiles(event);
+  }
+
+  resume(event: TaskEvent): void {
+    this.#tasks.onResumed(event);
+  }
+
+  observe(domain: Domain, event: TaskEvent): void {
+    const { type } = event.envelope;
+    if (domain === "interruptions" && type === "interruption.resumed") this.resume(event);
   }
 
   /** The settings that an `epoch` entry records are those in force from there on. */
@@ -96,13 +143,16 @@ export class TaskDomain {
     this.#exchanges.onObligationFailed(tenant);
   }
 
-  overdue(now: number): GentlePlan[] {
-    return this.#tasks.overdue(now);
-  }
-
-  /** Requests that should have been refused by `now`. */
-  unanswered(now: number): ReturnType<ExchangeRules["overdue"]> {
-    return this.#exchanges.overdue(now);
+  /** Cancel requests that should have been finished by `now`, and requests that should have been refused. */
+  *missing(now: number): Generator<Missing> {
+    for (const { id, root, seq, subject } of this.#tasks.overdue(now)) {
+      const message = `cancel request ${id} was never finished`;
+      yield { rule: "gentle-open", seq, subject, message, taskId: root.id };
+    }
+    for (const { seq, subject, correlation, target } of this.#exchanges.overdue(now)) {
+      const message = `${correlation} to ${target}, who never spoke, is open`;
+      yield { rule: "exchange-open", seq, subject, message };
+    }
   }
 
   /** What was over longer ago than the retention is forgotten, and its ids may be used again. */

@@ -9,6 +9,7 @@ import {
   conflict,
   expire,
   mark,
+  markLost,
   resolve,
   retract,
   say,
@@ -204,6 +205,17 @@ const marks: BadLog[] = [
     mark(log, plan, drawn.id);
     return log.last;
   }),
+  bad("mark-twice", "of which a loss of evidence was told before", (log) => {
+    const drawn = conclude(log, "agent:a", [claim(log, "f", "memory:main", 1)]);
+    markLost(log, drawn);
+    markLost(log, drawn);
+    return log.last;
+  }),
+  bad("mark-cause", "because of a claim, where other logs are seen", (log) => {
+    const fact = claim(log, "f", "memory:main", 1);
+    markLost(log, conclude(log, "agent:a", [fact]), { causation_id: fact.id });
+    return log.last;
+  }),
   open("mark-open", "a diamond whose foot was forgotten", (log) => {
     const fact = claim(log, "f", "memory:main", 1);
     const left = conclude(log, "agent:a", [fact]);
@@ -323,6 +335,24 @@ const freshness: BadLog[] = [
     expire(log, fact, "memory:f", end);
     expire(log, fact, "memory:f", end);
     return log.last;
+  }),
+  bad("freshness-twice", "for each of two sources that end together", (log) => {
+    const { fact, end } = brief(log);
+    const other = claim(log, "f", "agent:b", 1, { valid_until: formatInstant(end) });
+    log.wait(1_000);
+    expire(log, fact, "memory:f", end);
+    expire(log, other, "memory:f", end);
+    return log.last;
+  }),
+  open("freshness-open", "a window that was shortened once more to where it had ended", (log) => {
+    const { fact, end } = brief(log, { stale_after: undefined, valid_until: undefined });
+    const { last } = log;
+    changeWindow(log, "memory:main", "memory:f", end);
+    log.wait(1_000);
+    expire(log, fact, "memory:f", end);
+    changeWindow(log, "memory:main", "memory:f", end + 60_000);
+    changeWindow(log, "memory:main", "memory:f", end);
+    return last;
   }),
   open("freshness-open", "nobody says so", (log) => {
     brief(log);

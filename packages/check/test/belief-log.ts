@@ -61,6 +61,13 @@ export function mark(log: LogBuilder, cause: Draft, resource: string, fields: Fi
   });
 }
 
+/** The service marks what rests on evidence that was lost: the log of `provenance` tells of that. */
+export function markLost(log: LogBuilder, of: Draft, fields: Fields = {}): Draft {
+  const payload = { resource: `belief:${of.id}`, event_id: of.id, depends_on: ["evidence"] };
+  const said = { belief_status: "unknown", causation_id: "cut", payload, ...fields };
+  return log.owe("lost", "state.invalidated", said, { headers: { "Hv-Seen": "provenance:1" } });
+}
+
 /** The service says that a window has ended. */
 export function expire(
   log: LogBuilder,

@@ -11,6 +11,7 @@ import {
   conflict,
   expire,
   mark,
+  markLost,
   resolve,
   retract,
   retraction,
@@ -215,6 +216,16 @@ describe("a good log of dependents", () => {
     clean(log);
   });
 
+  it("what rests on lost evidence is marked because of an entry in the log of provenance", () => {
+    const log = newLog();
+    const drawn = conclude(log, "agent:a", [claim(log, "f", "memory:main", 1)]);
+    markLost(log, drawn);
+    const again = conclude(log, "agent:a", [drawn]);
+    markLost(log, again);
+    retract(log, "f", "memory:main");
+    clean(log);
+  });
+
   it("20 thousand conclusions in a chain", () => {
     const log = newLog();
     let last: Draft = claim(log, "f", "memory:main", 1);
@@ -271,6 +282,9 @@ describe("a good log of windows", () => {
     const episode = say(log, "memory.episode.stored", "agent:b", until);
     log.wait(1_000);
     expire(log, one, "memory:f", end);
+    claim(log, "f", "agent:c", 1, until);
+    changeWindow(log, "agent:b", "memory:f", end + 5_000);
+    changeWindow(log, "agent:b", "memory:f", end);
     expire(log, other, "memory:f", end);
     expire(log, episode, `belief:${episode.id}`, end);
     clean(log);

@@ -23,6 +23,8 @@ export interface Item {
   tenant: string | undefined;
   cause: string;
   at: number;
+  /** `Hv-Seen`; "" or none where nothing is observed. */
+  seen?: string;
   /** An event has an envelope, a control entry kind and body. */
   envelope?: Draft;
   kind?: string;
@@ -47,6 +49,8 @@ export class LogBuilder {
   tenant = "acme";
   at = T0;
   intake = 0;
+  /** How far the entries from here on have seen another log, as `Hv-Seen` says it. */
+  seen: () => string = () => "";
   readonly domain: Domain;
   #ids = 0;
 
@@ -88,7 +92,7 @@ export class LogBuilder {
   }
 
   push(item: Omit<Item, "tenant" | "at"> & { tenant?: string | undefined }): void {
-    this.items.push({ tenant: this.tenant, at: this.at, ...item });
+    this.items.push({ tenant: this.tenant, at: this.at, seen: this.seen(), ...item });
   }
 
   /** An event that came through the intake and was accepted. */
@@ -249,6 +253,7 @@ export function stamp(items: readonly Item[], domain: Domain = "tasks"): StoredR
       "Hv-At": String(item.at),
       "Hv-Epoch": String(epoch),
       "Hv-Prev": String(prev),
+      "Hv-Seen": item.seen ?? "",
       ...instead.headers,
     };
     for (const [name, value] of Object.entries(headers)) if (value === "") delete headers[name];

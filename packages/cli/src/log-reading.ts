@@ -16,22 +16,37 @@ export interface LogSource {
   domain: Domain;
   stream: string;
   /** It begins in the middle: older entries have been trimmed. */
-  isTrimmed: boolean;
-  records: AsyncIterable<StoredRecord>;
+  lenient: boolean;
+  /** From its beginning, each time anew. */
+  read(): AsyncIterable<StoredRecord>;
+  /** As far as another log may have seen it. */
+  readSeen?(): AsyncIterable<StoredRecord>;
 }
 
-/** The logs that the server holds. */
+/** The logs that the server holds, up to where they end now. */
 export async function logsOfServer(bus: Bus): Promise<LogSource[]> {
   const sources: LogSource[] = [];
   for (const domain of DOMAINS) {
     const stream = logStream(domain);
     const state = await bus.streamState(stream);
     if (state === undefined) continue;
-    const { firstSeq, lastSeq, messages } = state;
-    const records = readUpTo(bus, stream, messages === 0 ? 0 : lastSeq);
-    sources.push({ domain, stream, isTrimmed: firstSeq > 1, records });
+    const { firstSeq } = state;
+    const last = lastOf(state);
+    const read = () => readUpTo(bus, stream, last);
+    // What is in one log by now may have seen what came into another one meanwhile.
+    const readSeen = () => readToEnd(bus, stream);
+    sources.push({ domain, stream, lenient: firstSeq > 1, read, readSeen });
   }
   return sources;
+}
+
+const lastOf = ({ messages, lastSeq }: { messages: number; lastSeq: number }): number =>
+  messages === 0 ? 0 : lastSeq;
+
+/** Up to where it ends when it is first asked. */
+async function* readToEnd(bus: Bus, stream: string): AsyncGenerator<StoredRecord> {
+  const state = await bus.streamState(stream);
+  if (state !== undefined) yield* readUpTo(bus, stream, lastOf(state));
 }
 
 async function* readUpTo(bus: Bus, stream: string, last: number): AsyncGenerator<StoredRecord> {
@@ -65,6 +80,7 @@ async function* readUpTo(bus: Bus, stream: string, last: number): AsyncGenerator
 export async function logOfFile(path: string): Promise<LogSource> {
   const records = recordsOf(path);
   const first = await records.next();
+  await records.return(undefined);
   if (first.done === true) throw new CommandFailure(`${path}: no entries`);
   const { subject, seq } = first.value;
   const domain = (parseLogSubject(subject) ?? parseControlSubject(subject))?.domain;
@@ -72,8 +88,8 @@ export async function logOfFile(path: string): Promise<LogSource> {
   return {
     domain,
     stream: logStream(domain),
-    isTrimmed: seq > 1,
-    records: chained(first.value, records),
+    lenient: seq > 1,
+    read: () => recordsOf(path),
   };
 }
 
@@ -89,9 +105,4 @@ async function* recordsOf(path: string): AsyncGenerator<StoredRecord, undefined>
     throw new CommandFailure(`${path}: ${error instanceof Error ? error.message : "unreadable"}`);
   }
   return undefined;
-}
-
-async function* chained<T>(first: T, rest: AsyncIterable<T>): AsyncGenerator<T> {
-  yield first;
-  yield* rest;
 }

@@ -1,5 +1,5 @@
 /** Options that several commands share, spelled once. */
-import { Option } from "commander";
+import { InvalidArgumentError, Option } from "commander";
 
 export const DEFAULT_SERVER = "nats://127.0.0.1:4222";
 export const DEFAULT_TENANT = "default";
@@ -31,4 +31,13 @@ export function toServers(server: string): string[] {
     .split(",")
     .map((url) => url.trim())
     .filter((url) => url !== "");
+}
+
+/** A span of time: a whole number, 0 included. */
+export function parseMilliseconds(text: string): number {
+  const ms = Number(text);
+  if (text === "" || !Number.isSafeInteger(ms) || ms < 0) {
+    throw new InvalidArgumentError("a whole number of milliseconds");
+  }
+  return ms;
 }

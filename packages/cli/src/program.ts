@@ -3,11 +3,15 @@ import { Command } from "commander";
 import { beliefsCommand } from "./commands/beliefs.ts";
 import { cancelCommand } from "./commands/cancel.ts";
 import { checkCommand } from "./commands/check.ts";
+import { checkpointsCommand } from "./commands/checkpoints.ts";
+import { compensateCommand } from "./commands/compensate.ts";
 import { conformanceCommand } from "./commands/conformance.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { interruptCommand } from "./commands/interrupt.ts";
 import { provenanceCommand } from "./commands/provenance.ts";
 import { publishCommand } from "./commands/publish.ts";
+import { resumeCommand } from "./commands/resume.ts";
 import { stdioCommand } from "./commands/stdio.ts";
 import { tailCommand } from "./commands/tail.ts";
 import { tokenCommand } from "./commands/token.ts";
@@ -39,6 +43,10 @@ export function createProgram(): Command {
     provenanceCommand(),
     publishCommand(),
     cancelCommand(),
+    interruptCommand(),
+    resumeCommand(),
+    checkpointsCommand(),
+    compensateCommand(),
     checkCommand(),
     doctorCommand(),
     stdioCommand(),

@@ -1,6 +1,7 @@
 /** An agent on the bus: it says things and learns what became of them, observes, asks, and works on tasks. */
 import {
   type Bus,
+  CHECKPOINT_BUCKET,
   type Clock,
   intakeSubject,
   liveSubject,
@@ -10,6 +11,8 @@ import {
 import { type Domain, domainOf, isId, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import { Beliefs } from "./beliefs.ts";
+import { CheckpointStore } from "./checkpoint-store.ts";
+import { type CompensateOptions, toCompensated, toCompensation } from "./compensation.ts";
 import { formatCursor, parseCursor } from "./cursor.ts";
 import { delegate } from "./delegate.ts";
 import type { DelegationHandle } from "./delegation-handle.ts";
@@ -22,6 +25,7 @@ import {
   type Sender,
 } from "./draft.ts";
 import { taskOf } from "./filter.ts";
+import { Interruptions } from "./interruptions.ts";
 import type { JobFunction } from "./job.ts";
 import type { Observed } from "./lane.ts";
 import { Observation, type ObserveOptions } from "./observation.ts";
@@ -34,7 +38,8 @@ import { TaskWatch } from "./task-watch.ts";
 import { TokenDesk } from "./token-desk.ts";
 import type { Stored, Verdict } from "./verdict.ts";
 import type { WorkAgent } from "./work-agent.ts";
-import { Worker, type WorkerOptions } from "./worker.ts";
+import { Worker } from "./worker.ts";
+import type { WorkerOptions } from "./worker-options.ts";
 
 export interface AgentOptions {
   /** The name under which it speaks, as in `agent:planner`: the `source` of its envelopes. */
@@ -70,6 +75,8 @@ export class Agent {
   readonly tenant: string;
   /** What is held true: asserted, revised, retracted, watched, and asked about before acting (spec 6). */
   readonly beliefs: Beliefs;
+  /** Work that is to stop and go on later: asked for, resumed, given up, looked into (spec 5.7). */
+  readonly interruptions: Interruptions;
   readonly #bus: Bus;
   readonly #clock: Clock;
   readonly #sender: Sender;
@@ -119,16 +126,32 @@ export class Agent {
       observe: (wanted) => this.#observe(wanted),
       note: (cursor) => this.#note(cursor),
     });
+    const interruptionWatch = new TaskWatch(() =>
+      this.#observe({ types: "interruption.*", domains: ["interruptions"], from: "now" }),
+    );
+    this.interruptions = new Interruptions({
+      watch: interruptionWatch,
+      publish: (draft) => this.#publishJudged(draft),
+      read: (verb, params) => this.read("interruptions", verb, params),
+    });
     this.#work = {
       ...this.#tasks,
       name: agent,
       clock,
+      // Made by the service with as many copies as it is told to make.
+      checkpoints: new CheckpointStore(
+        bus.openBlobs({ bucket: CHECKPOINT_BUCKET, replicas: 1, mayCreate: false }),
+        tenant,
+      ),
+      interruptions: this.interruptions,
+      interruptionWatch,
       desk: new TokenDesk((verb, params, bounds) => this.read("tasks", verb, params, bounds)),
       watch: new TaskWatch(() =>
         this.#observe({ types: ["task.*", "delegation.*"], domains: ["tasks"], from: "now" }),
       ),
       read: (verb, params, bounds) => this.read("tasks", verb, params, bounds),
       observe: (wanted) => this.#observe(wanted),
+      note: (cursor) => this.#note(cursor),
       sayLive: (draft) => this.#sayLive(draft),
     };
   }
@@ -231,17 +254,8 @@ export class Agent {
 
   /** Submits a task. Its handle misses nothing of what happens to it. */
   async submit(spec: SubmitSpec): Promise<TaskHandle> {
-    this.#assertOpen();
     const taskId = spec.task_id ?? newId("task");
-    const handle = new TaskHandle(this.#tasks, taskId);
-    await handle.follow();
-    try {
-      await this.#publishJudged(toSubmission(taskId, spec));
-    } catch (error) {
-      handle.unfollow();
-      throw error;
-    }
-    return handle;
+    return this.#followed(taskId, toSubmission(taskId, spec));
   }
 
   /** A task that exists already. */
@@ -271,6 +285,20 @@ export class Agent {
   async delegate(to: string, work: Work, options: DelegateOptions = {}): Promise<DelegationHandle> {
     this.#assertOpen();
     return await delegate(this.#work, to, work, options);
+  }
+
+  /**
+   * Asks for what a task has done to be undone, once for each reason (spec 5.8); the original has ended or
+   * is interrupted. The handle is of the task that undoes it, which its target finds among its `tasks`.
+   */
+  async compensate(originalTaskId: string, options: CompensateOptions): Promise<TaskHandle> {
+    const draft = toCompensation(originalTaskId, options);
+    return this.#followed(draft.task_id, draft);
+  }
+
+  /** Says that it is undone: completes the task that undoes it if that is still open (spec 5.8). */
+  compensated(taskId: string, originalTaskId: string): Promise<Verdict> {
+    return this.#publishJudged(toCompensated(taskId, originalTaskId));
   }
 
   /**
@@ -315,9 +343,23 @@ export class Agent {
     await Promise.all([...this.#workers].map((worker) => worker.close({ drainMs: this.#drainMs })));
     await this.#outbox.close(this.#drainMs);
     await Promise.all([...this.#observations].map((observation) => observation.close()));
-    for (const { watch } of [this.#tasks, this.#work])
+    for (const watch of [this.#tasks.watch, this.#work.watch, this.#work.interruptionWatch])
       watch.close(new HarmovelaError("closed", "the agent is closed"));
     await this.#closeBus();
+  }
+
+  /** Says what makes a task, with a handle that misses nothing of it. */
+  async #followed(taskId: string, draft: Draft): Promise<TaskHandle> {
+    this.#assertOpen();
+    const handle = new TaskHandle(this.#tasks, taskId);
+    await handle.follow();
+    try {
+      await this.#publishJudged(draft);
+    } catch (error) {
+      handle.unfollow();
+      throw error;
+    }
+    return handle;
   }
 
   async #publishJudged(draft: Draft): Promise<Verdict> {

@@ -8,8 +8,11 @@ import { WorkerTask } from "./worker-task.ts";
 export class DelegatedTask extends WorkerTask {
   readonly #name: string;
   #isHandedOff = false;
+  #hasEnded = false;
+  #isCancelRequested = false;
   #wake: (() => void)[] = [];
   readonly #over = new Promised<void>();
+  readonly #interrupted = new Promised<void>();
 
   /** @internal `entry` is the request. */
   constructor(agent: TaskAgent, name: string, id: string, entry: Observed) {
@@ -35,6 +38,39 @@ export class DelegatedTask extends WorkerTask {
     return this.#over.promise;
   }
 
+  /** Others have ended it or have it now: there is nothing to say about it. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  get isCancelRequested(): boolean {
+    return this.#isCancelRequested;
+  }
+
+  /** Whether its job is to stop for now. */
+  get isInterrupted(): boolean {
+    return this.#interrupted.isSettled;
+  }
+
+  /** Resolves when its job is to stop for now. */
+  get interrupted(): Promise<void> {
+    return this.#interrupted.promise;
+  }
+
+  /** Its job is to stop so that it can go on later; by force, nothing that it still does counts. */
+  interrupt(error: HarmovelaError, isForced: boolean): void {
+    super.abort(error);
+    this.#interrupted.resolve();
+    if (isForced) this.#over.resolve();
+    this.#rouse();
+  }
+
+  /** What this process does for it counts no more, since that event. */
+  end(eventId: string, type: string): void {
+    this.stop(eventId, type);
+    this.#rouse();
+  }
+
   protected override onEntry(entry: Observed): void {
     const { id, type, delegated_to: to } = entry.envelope;
     if (type === "delegation.handoff.completed") this.#isHandedOff = true;
@@ -57,7 +93,12 @@ export class DelegatedTask extends WorkerTask {
 
   protected override stop(eventId: string, type: string): void {
     super.stop(eventId, type);
-    if (type !== "task.cancel.requested") this.#over.resolve();
+    if (type === "task.cancel.requested") {
+      this.#isCancelRequested = true;
+      return;
+    }
+    this.#hasEnded = true;
+    this.#over.resolve();
   }
 
   #rouse(): void {

@@ -1,16 +1,15 @@
 /** One job from its acceptance to its end: what the worker's function is given, and what is said for it. */
-import {
-  HarmovelaError,
-  type JsonObject,
-  type JsonValue,
-  toHarmovelaError,
-} from "@harmovela/failure";
+import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
+import type { ExternalCheckpoint } from "./checkpoint-store.ts";
 import { delegate } from "./delegate.ts";
 import type { DelegatedTask } from "./delegated-task.ts";
 import type { DelegationHandle } from "./delegation-handle.ts";
 import type { DelegateOptions, Work } from "./delegation-request.ts";
+import type { InterruptListener, JobInterruptions } from "./job-interruptions.ts";
 import { type Offer, payloadOf } from "./offer.ts";
 import { RejectedError } from "./rejected-error.ts";
+import type { ResumedFrom } from "./resumed-from.ts";
+import { saidOnce } from "./said-once.ts";
 import { TaskHandle, type WorkReport } from "./task-handle.ts";
 import { unlessUnheeded } from "./unheeded.ts";
 import type { Verdict } from "./verdict.ts";
@@ -34,7 +33,8 @@ export interface JobContext {
   /**
    * Aborts when the work is not wanted any more: cancellation asked for, the task ended by others,
    * given to somebody else (`task_cancelled`, with the event's id and type in `details`); when the
-   * session was lost; when the worker is closed and its time is up.
+   * session was lost; when the worker is closed and its time is up. And when the job is to stop so that it
+   * can go on later (`interrupted`); whoever throws then is saved with the newest checkpoint.
    */
   readonly signal: AbortSignal;
   /** The session in which this process speaks. */
@@ -47,6 +47,23 @@ export interface JobContext {
     work: Work,
     options?: Omit<DelegateOptions, "parent">,
   ): Promise<DelegationHandle>;
+  /**
+   * Calls it when the job is to stop so that it can go on later, with how. Under `save_and_stop` the signal
+   * aborts when it has returned, so that it can save what there is to save; under `force_stop` at once; under
+   * `drain_then_stop` after the job's next checkpoint, so that the unit of work under way is finished. The
+   * job then stops; what it returns completes the task, unless that is nothing. The result ends it.
+   */
+  onInterrupt(listener: InterruptListener): () => void;
+  /**
+   * Keeps a state that the job can go on from, here or in another process; resolves with its id when it is
+   * stored. The newest one counts. Throws `checkpoint_too_large` (8 MiB), `store_full`, `no_service`, and
+   * what kept it from being stored: then it does not exist.
+   */
+  checkpoint(data: Uint8Array | JsonValue): Promise<string>;
+  /** The same for a state in a store of the agent's own. */
+  checkpointAt(where: ExternalCheckpoint): Promise<string>;
+  /** Where the job goes on; undefined when it begins. */
+  readonly resumedFrom: ResumedFrom | undefined;
 }
 
 /** Its result completes the task, what it throws fails it; a HarmovelaError says with which code. */
@@ -67,21 +84,43 @@ export interface JobEnvironment {
   report: (error: HarmovelaError) => void;
 }
 
-/** Tries of an ending whose outcome is uncertain; one of them at most is accepted. */
-const ENDINGS_MAX = 3;
+/** How a job got to this process. */
+export interface Assignment {
+  offer: Offer;
+  task: DelegatedTask;
+  interruptions: JobInterruptions;
+  /** Where it goes on; undefined when it begins. */
+  resumedFrom: ResumedFrom | undefined;
+}
 
 /** Never throws what the job threw: it throws only what kept it from saying so. */
 export async function runJob(
   environment: JobEnvironment,
-  offer: Offer,
-  task: DelegatedTask,
+  assignment: Assignment,
   work: JobFunction,
 ): Promise<void> {
-  if (!(await begin(environment, offer, task))) return;
+  const { task, interruptions } = assignment;
+  const isEnded = await runToEnd(environment, assignment, work);
+  if (isEnded || task.hasEnded) await interruptions.forget();
+}
+
+/** Whether its end was said here. */
+async function runToEnd(
+  environment: JobEnvironment,
+  { offer, task, interruptions, resumedFrom }: Assignment,
+  work: JobFunction,
+): Promise<boolean> {
+  const isBegun = resumedFrom !== undefined || (await begin(environment, offer, task));
+  if (!isBegun) {
+    if (interruptions.isAsked && !task.isCancelRequested) await interruptions.save();
+    return false;
+  }
+  if (task.isInterrupted) return await giveUp(environment, task, interruptions, undefined);
   const children: DelegationHandle[] = [];
   const { agent, sessionId } = environment;
   const ctx: JobContext = {
     signal: task.signal,
+    resumedFrom,
     get sessionId() {
       return sessionId();
     },
@@ -92,13 +131,20 @@ export async function runJob(
       children.push(handle);
       return handle;
     },
+    onInterrupt: (listener) => interruptions.onInterrupt(listener),
+    checkpoint: (data) => interruptions.checkpoint(data),
+    checkpointAt: (where) => interruptions.checkpointAt(where),
   };
   try {
     const result = await unlessUnheeded(environment, task, work(toJob(offer), ctx));
-    await Promise.all(children.map((child) => child.ended()));
+    // Whoever returns nothing after its signal has stopped and is not done.
+    if (result === undefined && task.isInterrupted) throw task.signal.reason;
+    interruptions.drained();
+    await unlessInterrupted(task, Promise.all(children.map((child) => child.ended())));
     await complete(environment, task, result ?? undefined);
+    return true;
   } catch (error) {
-    await giveUp(environment, task, error);
+    return await giveUp(environment, task, interruptions, error);
   }
 }
 
@@ -111,8 +157,8 @@ async function begin(
   if (isHandoffPromised) await handedOffWithin(agent, task, handoffWaitMs);
   for (;;) {
     if (task.signal.aborted) {
-      if (isCancelRequest(task.signal)) await endCancelled(task);
-      else if (!isEnded(task.signal)) await giveBack();
+      if (task.isCancelRequested) await endCancelled(task);
+      else if (!task.hasEnded && !task.isInterrupted) await giveBack();
       return false;
     }
     try {
@@ -156,74 +202,64 @@ async function complete(
       const live = error instanceof RejectedError ? error.details?.active_children : undefined;
       if (!Array.isArray(live) || live.length === 0) throw error;
       const [first] = live;
-      await new TaskHandle(environment.agent, String(first)).settled();
+      const child = new TaskHandle(environment.agent, String(first));
+      await unlessInterrupted(task, child.settled());
     }
   }
 }
 
-/** The job's end without a result. */
+/** What waits for others ends when the job is to stop for now; its children go on. */
+async function unlessInterrupted(task: DelegatedTask, wait: Promise<unknown>): Promise<void> {
+  wait.catch(() => undefined);
+  const interrupted = task.interrupted.then(() => Promise.reject(task.signal.reason));
+  interrupted.catch(() => undefined);
+  await Promise.race([wait, interrupted]);
+}
+
+/** The job's end, or its pause, without a result. Whether its end was said here. */
 async function giveUp(
   environment: JobEnvironment,
   task: DelegatedTask,
+  interruptions: JobInterruptions,
   caught: unknown,
-): Promise<void> {
+): Promise<boolean> {
   const { signal } = task;
-  if (signal.aborted && isEnded(signal)) return;
-  if (signal.aborted && isCancelRequest(signal)) {
-    await endCancelled(task);
-    return;
+  if (task.hasEnded) return false;
+  if (task.isCancelRequested) return await endCancelled(task);
+  // Its session has ended, and whether the task is to be saved is known when there is another one.
+  if (signal.aborted && !task.isInterrupted) await environment.whenInSession();
+  if (interruptions.isAsked && (signal.aborted || isStopRefusal(caught))) {
+    await interruptions.save();
+    return false;
   }
   const error = toFailure(signal.aborted ? signal.reason : caught);
   try {
     await saidOnce(environment, task, () => task.fail(error));
+    return true;
   } catch (refusal) {
     // Whatever ended it first has ended it.
     if (!(refusal instanceof RejectedError)) throw refusal;
+    return false;
   }
 }
 
-async function endCancelled(task: DelegatedTask): Promise<void> {
+/** Refused because the task is stopped (spec 5.7): it cannot fail by that. */
+function isStopRefusal(caught: unknown): boolean {
+  return (
+    caught instanceof RejectedError &&
+    caught.code === "task_error" &&
+    caught.details?.interruption !== undefined
+  );
+}
+
+async function endCancelled(task: DelegatedTask): Promise<boolean> {
   try {
     await task.cancel({ now: true, reason: "cancelled on request" });
+    return true;
   } catch (refusal) {
     if (!(refusal instanceof RejectedError)) throw refusal;
+    return false;
   }
-}
-
-/** Says an end until it is known what became of it, in the session that there is by then. */
-async function saidOnce(
-  { whenInSession }: JobEnvironment,
-  task: DelegatedTask,
-  say: () => Promise<Verdict>,
-): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    await whenInSession();
-    try {
-      await say();
-      return;
-    } catch (error) {
-      const code = toHarmovelaError(error).code;
-      const isOver = code === "task_error" && attempt > 1 && task.signal.aborted;
-      if (isOver) return;
-      const mayAgain = ["effect_outcome_uncertain", "no_service", ...SESSION_CODES].includes(code);
-      if (!mayAgain || attempt >= ENDINGS_MAX) throw error;
-    }
-  }
-}
-
-const SESSION_CODES = ["session_closed", "session_error", "session_timeout"];
-
-function isCancelRequest({ reason }: AbortSignal): boolean {
-  return stoppedBy(reason) === "task.cancel.requested";
-}
-
-/** The task has ended or is another's: there is nothing to say about it. */
-function isEnded(signal: AbortSignal): boolean {
-  return stoppedBy(signal.reason) !== undefined && !isCancelRequest(signal);
-}
-
-function stoppedBy(reason: unknown): unknown {
-  return reason instanceof HarmovelaError ? reason.details?.type : undefined;
 }
 
 /**

@@ -41,7 +41,7 @@ export async function isPending(agent: WorkAgent, taskId: string): Promise<boole
 }
 
 /** Undefined when there is nothing of that id any more. */
-async function viewOf(agent: WorkAgent, verb: string, taskId: string): Promise<unknown> {
+export async function viewOf(agent: WorkAgent, verb: string, taskId: string): Promise<unknown> {
   try {
     return (await agent.read(verb, { task_id: taskId })).result;
   } catch (error) {

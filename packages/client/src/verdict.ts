@@ -14,6 +14,10 @@ export interface Verdict {
   pending: boolean;
   /** The task's id where the service has chosen it. */
   taskId?: string;
+  /** Of a `freshness.window.changed`: whether it is in force now (spec 6.2). */
+  applied?: boolean;
+  /** What was odd about it, as in `late` or `previous_valid_until_mismatch`; absent when nothing was. */
+  flags?: readonly string[];
 }
 
 /** Stored in the intake; its family is never acknowledged (spec 9.2). */
@@ -43,7 +47,13 @@ export function readVerdict(bytes: Uint8Array, id: string): Verdict | RejectedEr
     duplicate: payload.duplicate === true,
     pending: payload.pending === true,
     ...(typeof payload.task_id === "string" ? { taskId: payload.task_id } : {}),
+    ...(typeof payload.applied === "boolean" ? { applied: payload.applied } : {}),
+    ...(isTextList(payload.flags) ? { flags: payload.flags } : {}),
   };
+}
+
+function isTextList(value: unknown): value is string[] {
+  return Array.isArray(value) && value.every((each) => typeof each === "string");
 }
 
 /** Families without acknowledgement, or two peers would answer each other for ever (spec 11, C16). */

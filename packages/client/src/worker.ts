@@ -4,47 +4,44 @@
  * W1 Several processes may work under one name. Whose acceptance is accepted has the job; the others
  *    are told and leave it. Each speaks in a session of its own.
  * W2 What cannot be taken in time is refused, so that the delegator knows, with a time to ask again.
+ * W3 Work that was stopped goes on where there is room for it, before new work is taken; it is never refused.
  */
+import type { Envelope } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
-import { AgentSession, type SessionOptions } from "./agent-session.ts";
+import { AgentSession } from "./agent-session.ts";
 import { Answers } from "./answers.ts";
+import { isOfEndedSession, takeCare } from "./caretaking.ts";
+import type { Checkpoint } from "./checkpoint-store.ts";
 import { DelegatedTask } from "./delegated-task.ts";
 import { taskOf } from "./filter.ts";
+import type { ResumeOptions } from "./interruption-draft.ts";
 import { type JobFunction, runJob } from "./job.ts";
+import { JobInterruptions } from "./job-interruptions.ts";
 import type { Observed } from "./lane.ts";
-import { findOffer, isPending, listWaiting, type Offer, toOffer } from "./offer.ts";
+import { listWaiting, type Offer, toOffer } from "./offer.ts";
+import { PausedWork } from "./paused-work.ts";
 import { Promised } from "./promised.ts";
+import { toResumedFrom } from "./resumed-from.ts";
+import { findResumption, isTaken } from "./resumption.ts";
 import { toSettled } from "./settled.ts";
+import type { Verdict } from "./verdict.ts";
+import { WaitingOffers } from "./waiting-offers.ts";
 import { inSession, type WorkAgent } from "./work-agent.ts";
-
-export interface WorkerOptions extends SessionOptions {
-  /** Jobs at a time. */
-  concurrency: number;
-  /**
-   * How long an offer may wait for a job to end before it is refused, milliseconds; another process of
-   * this name may take it meanwhile. Default 2,000; 0 refuses at once.
-   */
-  patienceMs?: number;
-  /** What a refusal says about when to ask again, milliseconds from then. Default 5,000. */
-  retryAfterMs?: number;
-  /** How long an accepted job waits for the handoff that was promised, milliseconds. Default 5,000. */
-  handoffWaitMs?: number;
-  /** How long `close` waits for jobs under way before it aborts them, milliseconds. Default 30,000. */
-  drainMs?: number;
-  /** What tells it to close: on its SIGTERM, as `process` does. */
-  drainOn?: SignalSource;
-  /** Told what went wrong outside of jobs, and of jobs that do not heed their signal. Default: nobody. */
-  onError?: (error: HarmovelaError) => void;
-}
-
-export interface SignalSource {
-  on(signal: "SIGTERM", listener: () => void): unknown;
-  off(signal: "SIGTERM", listener: () => void): unknown;
-}
+import type { WorkerOptions } from "./worker-options.ts";
 
 interface Running {
-  task: DelegatedTask;
+  /** Known as soon as it is known what the work is. */
+  task: DelegatedTask | undefined;
+  /** Of a job that is this process's. */
+  interruptions: JobInterruptions | undefined;
   done: Promise<void>;
+}
+
+/** What is to be done, and from where. */
+interface Work {
+  offer: Offer;
+  task: DelegatedTask;
+  checkpoint?: Checkpoint;
 }
 
 const PATIENCE_MS = 2_000;
@@ -62,9 +59,9 @@ export class Worker {
   readonly #work: JobFunction;
   readonly #answers: Answers;
   readonly #closed = new Promised<void>();
-  /** Not taken yet, oldest first. */
-  readonly #offers = new Map<string, { offer: Offer; cancel: () => void }>();
+  readonly #offers: WaitingOffers;
   readonly #running = new Map<string, Running>();
+  readonly #paused: PausedWork;
   #session: AgentSession | undefined;
   #inSession = new Promised<void>();
   #stopListening: () => void = () => {};
@@ -83,6 +80,16 @@ export class Worker {
     this.#options = options;
     this.#work = work;
     this.#answers = new Answers(this.#agent, () => this.#closing !== undefined);
+    this.#paused = new PausedWork(this.#agent, () => this.sessionId);
+    this.#offers = new WaitingOffers({
+      agent: this.#agent,
+      patienceMs: options.patienceMs ?? PATIENCE_MS,
+      isOpen: () => !this.#closing && this.#session !== undefined,
+      onNews: () => this.#fill(),
+      refuse: (offer) =>
+        this.#answers.reject(offer, "at capacity", options.retryAfterMs ?? RETRY_AFTER_MS),
+      report: (error) => this.#report(error),
+    });
   }
 
   /** Undefined while there is none. */
@@ -103,6 +110,22 @@ export class Worker {
   /** Resolves when it has been closed, by whomever. */
   get closed(): Promise<void> {
     return this.#closed.promise;
+  }
+
+  /**
+   * Lets a stopped task of this agent go on in this process, as soon as it has room: see `resume` of an
+   * agent's interruptions.
+   */
+  async resume(
+    taskId: string,
+    checkpointId?: string,
+    options: ResumeOptions = {},
+  ): Promise<Verdict> {
+    await this.#inSession.promise;
+    const { sessionId } = this;
+    const inSession = sessionId === undefined ? {} : { session_id: sessionId };
+    const envelope = { ...options.envelope, ...inSession };
+    return this.#agent.interruptions.resume(taskId, checkpointId, { ...options, envelope });
   }
 
   /** @internal Resolves when it takes offers. */
@@ -128,12 +151,12 @@ export class Worker {
   async #close(drainMs: number): Promise<void> {
     this.#options.drainOn?.off("SIGTERM", this.#onSignal);
     this.#stopListening();
-    for (const taskId of [...this.#offers.keys()]) this.#drop(taskId);
+    this.#offers.clear();
     await this.#jobsWithin(drainMs);
     const stopped = new HarmovelaError("internal_error", "the worker was stopped", {
       category: "dependency",
     });
-    for (const { task } of this.#running.values()) task.abort(stopped);
+    for (const { task } of this.#running.values()) task?.abort(stopped);
     await this.#jobsWithin(ABORTED_MS);
     await this.#session?.close("drained");
     this.#inSession.reject(new HarmovelaError("closed", "the worker is closed"));
@@ -164,10 +187,11 @@ export class Worker {
     this.#report(error);
     this.#session = undefined;
     this.#inSession = new Promised();
-    for (const { task } of this.#running.values()) task.abort(error);
+    for (const { task } of this.#running.values()) task?.abort(error);
     this.#again(async () => {
       await this.#openSession();
       await this.#lookUpWaiting();
+      await this.#lookUpPaused();
     });
   }
 
@@ -182,16 +206,22 @@ export class Worker {
 
   async #listen(): Promise<void> {
     this.#stopListening();
-    await this.#agent.watch.ready();
-    this.#stopListening = this.#agent.watch.listenToAll({
-      onEntry: (entry) => this.#onEntry(entry),
-      onLost: (error) => {
-        if (this.#closing || error.code === "closed") return;
-        this.#report(error);
-        this.#again(() => this.#listen());
-      },
-    });
+    const { watch, interruptionWatch } = this.#agent;
+    await Promise.all([watch.ready(), interruptionWatch.ready()]);
+    const onLost = (error: HarmovelaError): void => {
+      if (this.#closing || error.code === "closed") return;
+      this.#report(error);
+      this.#again(() => this.#listen());
+    };
+    const ends = [
+      interruptionWatch.listenToAll({ onEntry: (entry) => this.#onInterruption(entry), onLost }),
+      watch.listenToAll({ onEntry: (entry) => this.#onEntry(entry), onLost }),
+    ];
+    this.#stopListening = () => {
+      for (const end of ends) end();
+    };
     await this.#lookUpWaiting();
+    await this.#lookUpPaused();
   }
 
   /** Offers that were made while nobody listened. */
@@ -202,10 +232,22 @@ export class Worker {
     }
   }
 
+  /** What happened to interrupted work while nobody listened; without a manager that is nothing. */
+  async #lookUpPaused(): Promise<void> {
+    const jobs = [...this.#running].filter(([, { interruptions }]) => interruptions !== undefined);
+    try {
+      for (const [taskId, { interruptions }] of jobs) {
+        const request = await this.#paused.requestOf(taskId);
+        if (request) interruptions?.onEvent(request);
+      }
+      for await (const resumed of this.#paused.listResumed()) this.#onResumed(resumed);
+    } catch (error) {
+      if (toHarmovelaError(error).code !== "no_service") throw error;
+    }
+  }
+
   async #lookUp(taskId: string): Promise<void> {
-    if (this.#offers.has(taskId) || this.#running.has(taskId)) return;
-    const offer = await findOffer(this.#agent, taskId);
-    if (offer && !this.#offers.has(taskId)) this.#note(offer);
+    if (!this.#running.has(taskId)) await this.#offers.lookUp(taskId);
   }
 
   #onEntry(entry: Observed): void {
@@ -215,64 +257,121 @@ export class Worker {
     const isForMe = (envelope.delegated_to ?? envelope.target) === this.#agent.name;
     switch (envelope.type) {
       case "delegation.requested":
-        if (isForMe) this.#note(toOffer(entry, taskId));
+        if (isForMe && !this.#closing) this.#offers.note(toOffer(entry, taskId));
         return;
       case "delegation.escalated":
-        this.#drop(taskId);
+        this.#offers.drop(taskId);
         if (isForMe) this.#lookUp(taskId).catch((error: unknown) => this.#report(error));
         return;
       case "delegation.accepted":
       case "delegation.rejected":
-        this.#drop(taskId);
+        this.#offers.drop(taskId);
         return;
       default:
-        if (toSettled(taskId, entry)) this.#drop(taskId);
+        if (!toSettled(taskId, entry)) return;
+        this.#offers.drop(taskId);
+        this.#paused.forget(taskId);
     }
   }
 
-  #note(offer: Offer): void {
-    if (this.#closing) return;
-    const { taskId } = offer;
-    this.#drop(taskId);
-    const cancel = this.#agent.clock.after(this.#options.patienceMs ?? PATIENCE_MS, () =>
-      this.#refuse(offer).catch((error: unknown) => this.#report(error)),
-    );
-    this.#offers.set(taskId, { offer, cancel });
+  #onInterruption({ envelope, cursor }: Observed): void {
+    const taskId = taskOf(envelope);
+    if (taskId === undefined) return;
+    this.#agent.note(cursor);
+    this.#paused.onEvent(taskId, envelope);
+    const running = this.#running.get(taskId);
+    running?.interruptions?.onEvent(envelope);
+    if (envelope.type === "interruption.resumed") this.#onResumed(envelope);
+    const isForMe = envelope.target === this.#agent.name;
+    if (running || this.#closing || !isForMe || !isOfEndedSession(envelope)) return;
+    takeCare(this.#agent, envelope).catch((error: unknown) => this.#report(error));
+  }
+
+  #onResumed(resumed: Envelope): void {
+    if (this.#closing || !this.#paused.note(resumed)) return;
     this.#fill();
   }
 
-  #drop(taskId: string): void {
-    this.#offers.get(taskId)?.cancel();
-    this.#offers.delete(taskId);
+  get #hasRoom(): boolean {
+    const isOpen = !this.#closing && this.#session !== undefined;
+    return isOpen && this.#running.size < this.#options.concurrency;
   }
 
+  /** What has been begun goes first. */
   #fill(): void {
-    for (const [taskId, { offer }] of this.#offers) {
-      if (this.#closing || !this.#session || this.#running.size >= this.#options.concurrency)
-        return;
+    for (const [taskId, resumed] of this.#paused.waiting) {
+      if (!this.#hasRoom) return;
+      // Its job here is still being stopped.
+      if (this.#running.has(taskId)) continue;
+      this.#paused.take(taskId);
+      this.#begin(taskId, (running) => this.#goOn(taskId, resumed, running));
+    }
+    for (const [taskId, offer] of this.#offers.waiting) {
+      if (!this.#hasRoom) return;
       // One that was given back and offered again while the job is not over yet.
       if (this.#running.has(taskId)) continue;
-      this.#drop(taskId);
-      this.#start(offer);
+      this.#offers.drop(taskId);
+      this.#begin(taskId, (running) => this.#take(offer, running));
     }
   }
 
-  #start(offer: Offer): void {
-    const { taskId, request } = offer;
-    const task = new DelegatedTask(this.#agent, this.#agent.name, taskId, request);
-    const done = this.#take(offer, task)
+  /** One slot for it, until the work on it here is over. */
+  #begin(taskId: string, work: (running: Running) => Promise<void>): void {
+    const running: Running = {
+      task: undefined,
+      interruptions: undefined,
+      done: Promise.resolve(),
+    };
+    this.#running.set(taskId, running);
+    running.done = work(running)
       .catch((error: unknown) => this.#report(error))
       .finally(() => {
-        task.unfollow();
+        running.task?.unfollow();
         this.#running.delete(taskId);
         this.#fill();
       });
-    this.#running.set(taskId, { task, done });
   }
 
-  async #take(offer: Offer, task: DelegatedTask): Promise<void> {
-    await task.follow();
+  async #take(offer: Offer, running: Running): Promise<void> {
+    const task = await this.#follow(offer, running);
     if (!(await this.#answers.accept(offer))) return;
+    await this.#run({ offer, task }, running);
+  }
+
+  /** Until it is known whether this process goes on with it. */
+  async #goOn(taskId: string, resumed: Envelope, running: Running): Promise<void> {
+    const found = await this.#untilKnown(() => findResumption(this.#agent, resumed));
+    if (found === undefined) return;
+    const task = await this.#follow(found.offer, running);
+    const isMine = await this.#untilKnown(() => isTaken(this.#agent, found));
+    if (isMine && !this.#paused.waiting.has(taskId))
+      await this.#run({ offer: found.offer, task, checkpoint: found.checkpoint }, running);
+  }
+
+  /** Undefined when it is closed before. */
+  async #untilKnown<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    while (!this.#closing) {
+      try {
+        return await ask();
+      } catch (caught) {
+        const error = toHarmovelaError(caught);
+        if (error.retry === "never" && error.code !== "effect_outcome_uncertain") throw error;
+        this.#report(error);
+      }
+      await new Promise<void>((resolve) => this.#agent.clock.after(AGAIN_MS, resolve));
+    }
+    return undefined;
+  }
+
+  async #follow(offer: Offer, running: Running): Promise<DelegatedTask> {
+    const { taskId, request } = offer;
+    const task = new DelegatedTask(this.#agent, this.#agent.name, taskId, request);
+    running.task = task;
+    await task.follow();
+    return task;
+  }
+
+  async #run({ offer, task, checkpoint }: Work, running: Running): Promise<void> {
     const environment = {
       agent: this.#agent,
       sessionId: () => this.sessionId,
@@ -281,17 +380,12 @@ export class Worker {
       giveBack: () => this.#answers.reject(offer, "the worker was stopped"),
       report: (error: HarmovelaError) => this.#report(error),
     };
-    await runJob(environment, offer, task, this.#work);
-  }
-
-  /** W2. Of what somebody has taken meanwhile a refusal would take it away again. */
-  async #refuse(offer: Offer): Promise<void> {
-    const { taskId } = offer;
-    const isWaiting = (): boolean =>
-      !this.#closing && this.#session !== undefined && this.#offers.get(taskId)?.offer === offer;
-    if (!isWaiting() || !(await isPending(this.#agent, taskId)) || !isWaiting()) return;
-    this.#drop(taskId);
-    await this.#answers.reject(offer, "at capacity", this.#options.retryAfterMs ?? RETRY_AFTER_MS);
+    const interruptions = new JobInterruptions(environment, task, checkpoint);
+    running.interruptions = interruptions;
+    const open = this.#paused.openOf(task.id);
+    if (open) interruptions.onEvent(open);
+    const resumedFrom = checkpoint && toResumedFrom(this.#agent.checkpoints, checkpoint);
+    await runJob(environment, { offer, task, interruptions, resumedFrom }, this.#work);
   }
 
   #report(error: unknown): void {

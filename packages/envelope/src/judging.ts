@@ -164,7 +164,7 @@ export type RejectionType =
 /**
  * `accept`: the input's own envelope, or a copy with fields filled in. `duplicate`: already settled
  * by the entry at this log position. `verdict`: further fields for the acknowledgement's payload.
- * `late`: what the sender goes on working at although it has ended; operators hear of it.
+ * `late`: what the sender goes on working at although it has ended or is stopped; operators hear of it.
  */
 export type Decision =
   | { accept: Envelope; verdict?: JsonObject }

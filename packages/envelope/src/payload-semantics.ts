@@ -19,6 +19,8 @@ import {
 const texts = list(text);
 const snapshotFormat = oneOf("json", "text", "binary");
 const bytes = integer(0);
+/** Whether the subtree is meant too. */
+const interruptionScope = oneOf("task", "tree");
 const delegationIds: Fields = { task_id: id, parent_task_id: id };
 
 export const SEMANTIC_ROWS: Readonly<Record<string, ObjectField>> = {
@@ -106,10 +108,16 @@ export const SEMANTIC_ROWS: Readonly<Record<string, ObjectField>> = {
     { reason: nonEmptyText },
     { ...delegationIds, progress_so_far: ratio },
   ),
-  "interruption.requested": object({}, { task_id: id, reason: text, grace_period_ms: spanMs }),
+  "interruption.requested": object(
+    {},
+    { task_id: id, reason: text, grace_period_ms: spanMs, scope: interruptionScope },
+  ),
   "interruption.acknowledged": object({}, { task_id: id }),
-  "interruption.saved": object({}, { task_id: id, bytes_saved: bytes, location: text }),
-  "interruption.resumed": object({}, { task_id: id }),
+  "interruption.saved": object(
+    {},
+    { task_id: id, bytes_saved: bytes, location: text, digest: text },
+  ),
+  "interruption.resumed": object({}, { task_id: id, digest: text, scope: interruptionScope }),
   "interruption.cancelled": object({ reason: nonEmptyText }, { task_id: id, checkpoint_id: text }),
   "compensation.requested": object(
     { reason: nonEmptyText, description: nonEmptyText },

@@ -73,10 +73,10 @@ export const FULL_PAYLOADS: ReadonlyMap<string, Readonly<Record<string, unknown>
     "delegation.rejected": { ...taskIds, reason: "r", retry_after: at },
     "delegation.handoff.completed": taskIds,
     "delegation.escalated": { reason: "r", progress_so_far: 0 },
-    "interruption.requested": { task_id: "task_1", reason: "", grace_period_ms: 0 },
+    "interruption.requested": { task_id: "task_1", reason: "", grace_period_ms: 0, scope: "tree" },
     "interruption.acknowledged": { task_id: "task_1" },
-    "interruption.saved": { bytes_saved: 0, location: "l" },
-    "interruption.resumed": {},
+    "interruption.saved": { bytes_saved: 0, location: "l", digest: "d" },
+    "interruption.resumed": { digest: "d", scope: "task" },
     "interruption.cancelled": { reason: "r", checkpoint_id: "c" },
     "compensation.requested": {
       reason: "r",

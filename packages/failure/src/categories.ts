@@ -73,4 +73,7 @@ export const CATEGORY_BY_CODE = {
   invariant_broken: "internal",
   invalid_argument: "validation",
   closed: "conflict",
+  interrupted: "conflict",
+  checkpoint_too_large: "validation",
+  store_full: "dependency",
 } as const satisfies Record<ErrorCode | LocalErrorCode, FailureCategory>;

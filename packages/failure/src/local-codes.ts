@@ -13,6 +13,9 @@ export const LOCAL_ERROR_CODES = [
   "invariant_broken",
   "invalid_argument",
   "closed",
+  "interrupted",
+  "checkpoint_too_large",
+  "store_full",
 ] as const;
 
 export type LocalErrorCode = (typeof LOCAL_ERROR_CODES)[number];

@@ -68,10 +68,10 @@ export class Fold<State> {
   /** Everything of the intake up to here is settled. */
   intake = 0;
   #seen: Readonly<Partial<Record<Domain, number>>> = {};
+  /** What the entry folded last says of the observed logs. */
+  #noted: Readonly<Partial<Record<Domain, number>>> = {};
   #observed: Readonly<Partial<Record<Domain, ObservedCursor>>> = {};
   foreign = 0;
-  /** How far the observed logs were folded by the newest own entry. */
-  told: Readonly<Partial<Record<Domain, number>>> = {};
   /** Body of the newest `epoch` entry. */
   leadership: JsonObject | undefined;
 
@@ -96,6 +96,7 @@ export class Fold<State> {
     for (const [domain, cursor] of Object.entries(record.observed)) {
       this.sawUpTo(domain as Domain, cursor);
     }
+    this.#noted = this.#seen;
   }
 
   /** What a snapshot keeps: no copy, so it must be written down before the fold goes on. */
@@ -124,6 +125,19 @@ export class Fold<State> {
   sawUpTo(domain: Domain, cursor: ObservedCursor): void {
     this.#observed = { ...this.#observed, [domain]: cursor };
     this.#seen = { ...this.#seen, [domain]: cursor.position };
+  }
+
+  /** How far the observed logs are folded as the log says it. */
+  get noted(): Readonly<Partial<Record<Domain, number>>> {
+    return this.#noted;
+  }
+
+  /**
+   * The log says how far the observed logs are folded. Where it does not, another fold may apply what was
+   * observed since after entries that this one has not seen yet (F3).
+   */
+  get isNoted(): boolean {
+    return Object.entries(this.#seen).every(([domain, at]) => this.#noted[domain as Domain] === at);
   }
 
   observedUpTo(domain: Domain): ObservedCursor {
@@ -185,9 +199,9 @@ export class Fold<State> {
     if (entry.kind === "event") this.#sequences.set(entry.tenant, this.nextSequence(entry.tenant));
     this.#occupy(entry);
     this.seq = entry.seq;
+    this.#noted = entry.seen;
     this.position = Math.max(this.position, entry.seq);
     this.at = Math.max(this.at, entry.at);
-    this.told = entry.seen;
     if ("in" in entry.cause) this.intake = Math.max(this.intake, entry.cause.in);
   }
 

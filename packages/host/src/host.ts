@@ -12,7 +12,7 @@ import {
   type StoredMessage,
   type StreamState,
 } from "@harmovela/bus";
-import type { Domain } from "@harmovela/envelope";
+import type { Domain, Instant } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { Alarms } from "./alarms.ts";
 import { Answerer, type View } from "./answerer.ts";
@@ -61,8 +61,10 @@ export interface HostStatus {
   failure?: string;
 }
 
-export interface Host {
+export interface Host<State = unknown> {
   status(): HostStatus;
+  /** The state as the leader has folded it, and the broker's time; undefined while another process leads. */
+  leading(): { state: State; now: Instant } | undefined;
   /** Resolves when the service leads and has acknowledged its epoch. Rejects when it stops before. */
   untilLeading(): Promise<void>;
   /** Resolves when it is closed; rejects with the reason when it must stop by itself. */
@@ -72,7 +74,7 @@ export interface Host {
 }
 
 /** Provisions the domain's streams and starts the service. The buses stay the caller's. */
-export async function openHost<State>(options: HostOptions<State>): Promise<Host> {
+export async function openHost<State>(options: HostOptions<State>): Promise<Host<State>> {
   const { writer, domain, replicas } = options;
   await writer.provision(intakeStreamSpec(domain, { replicas }));
   await writer.provision(logStreamSpec(domain, { replicas }));
@@ -95,7 +97,7 @@ export async function openHost<State>(options: HostOptions<State>): Promise<Host
   return host;
 }
 
-class RunningHost<State> implements Host {
+class RunningHost<State> implements Host<State> {
   readonly #options: HostOptions<State>;
   readonly #counters: Counters;
   readonly #alarms: Alarms;
@@ -204,6 +206,12 @@ class RunningHost<State> implements Host {
     const source = this.#fold;
     const { position, result } = await this.#term.issueToken(request);
     return { view: { ...this.#view(position), source }, result };
+  }
+
+  leading(): { state: State; now: Instant } | undefined {
+    const term = this.#term;
+    if (this.#role !== "leader" || !term?.isOpen) return undefined;
+    return { state: this.#fold.state, now: term.now() };
   }
 
   status(): HostStatus {

@@ -12,6 +12,8 @@ export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.
 export { openHostPatiently } from "./open-patiently.ts";
 export type { HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
 export {
+  type Companion,
+  type CompanionContext,
   openService,
   type RunningService,
   type ServiceConfig,
@@ -26,4 +28,3 @@ export {
   type TokenKeySet,
   type TokenKeys,
 } from "./tokens.ts";
-export { createVacantDecider } from "./vacant.ts";

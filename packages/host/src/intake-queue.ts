@@ -32,6 +32,7 @@ export class IntakeQueue {
   /** Taken, and not validated yet. */
   #taken: StoredMessage[] = [];
   #waiting: Arrived[] = [];
+  #shifted = 0;
   /** Last position that was judged, logged or not. */
   judged: number;
   /** All that the intake held was removed before it was judged; seen since then. */
@@ -67,13 +68,18 @@ export class IntakeQueue {
     return this.#removed !== undefined;
   }
 
-  /** Validates what has arrived until `max` are waiting, or for a while. */
-  take(max: number): void {
-    const until = this.#clock.monotonic() + VALIDATING_MS_MAX;
+  /** Takes what has arrived, until `max` are there. */
+  fetch(max: number): void {
     const room = max - this.#waiting.length;
     if (room > this.#taken.length) {
       this.#taken.push(...this.#reader.take(room - this.#taken.length));
     }
+  }
+
+  /** Validates what was taken until `max` are waiting, or for a while. */
+  validate(max: number): void {
+    const until = this.#clock.monotonic() + VALIDATING_MS_MAX;
+    const room = max - this.#waiting.length;
     let done = 0;
     for (const message of this.#taken) {
       if (done >= room || this.#clock.monotonic() > until) break;
@@ -86,6 +92,22 @@ export class IntakeQueue {
   /** The first ones are judged. */
   shift(count: number): void {
     this.#waiting.splice(0, count);
+    this.#shifted += count;
+  }
+
+  /** How many are judged. */
+  get shifted(): number {
+    return this.#shifted;
+  }
+
+  /** How many are judged, or taken and next. */
+  get fetched(): number {
+    return this.#shifted + this.#waiting.length + this.#taken.length;
+  }
+
+  /** How many have arrived so far, judged or not. */
+  get arrived(): number {
+    return this.fetched + this.#reader.buffered;
   }
 
   /** Nothing that is stored is unread. What was removed unread may still be on its way, for a moment. */

@@ -1,4 +1,4 @@
-/** Agents that were told that their work has ended and go on with it (case A13). */
+/** Agents that were told that their work has ended, or that it stands still, and go on with it (case A13). */
 
 import type { Alarms } from "./alarms.ts";
 import type { Counters } from "./counters.ts";
@@ -6,7 +6,7 @@ import type { Counters } from "./counters.ts";
 export interface Late {
   tenant: string;
   source: string;
-  /** What has ended, as the decider names it. */
+  /** What is over or stopped, as the decider names it. */
   work: string;
 }
 
@@ -25,13 +25,15 @@ export class LateWork {
     this.#alarms = alarms;
   }
 
-  /** Work on what has ended was refused: counted, and an alarm when its agent evidently goes on. */
+  /** Work on what is over or stopped was refused: counted, and an alarm when its agent evidently goes on. */
   refused(late: Late): void {
     this.#counters.add("late");
     if (!this.#goesOn(late)) return;
     // One alarm for each agent, however many works: their number is its count, their names are in the log.
     const { source, tenant } = late;
-    this.#alarms.raise(`${source} of ${tenant} goes on working at what has ended`, { ...late });
+    this.#alarms.raise(`${source} of ${tenant} goes on working at what is over or stopped`, {
+      ...late,
+    });
   }
 
   /** True once for each work. */

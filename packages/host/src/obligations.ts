@@ -97,6 +97,14 @@ export class Obligations<State> {
     return true;
   }
 
+  /** Sends requests that fell due while nothing was written. What is due as a timer goes before them. */
+  sendDue(now: Instant): void {
+    for (;;) {
+      const owed = this.next(now);
+      if (owed === undefined || !("request" in owed) || !this.#context.requests.send(owed)) return;
+    }
+  }
+
   /** O1, O2, O3. False when there is no room. */
   #write(owed: Exclude<Owed, { wakeAt: Instant } | { request: unknown }>): boolean {
     const { fold, writer, counters, alarms, failing } = this.#context;

@@ -63,7 +63,7 @@ export class ObservationKeeper<State> {
       first = await this.#lost(options.decider.firstKnown(fold.state));
       if (!isOpen()) return;
     }
-    const untold = totalOf(fold.seen) - totalOf(fold.told);
+    const untold = totalOf(fold.seen) - totalOf(fold.noted);
     if (untold === 0) this.#untoldSince = undefined;
     else this.#untoldSince ??= now;
     const isLate = now - (this.#untoldSince ?? now) >= UNTOLD_MS_MAX;

@@ -15,6 +15,9 @@ import { type Fold, FoldError, type ObservedCursor } from "./fold.ts";
 /** How long one batch waits for an observed log before it is refused as retryable. */
 const CATCH_UP_MS_MAX = 5_000;
 
+/** How far an observed log goes, or why that is not known; never rejects, for nobody may be waiting yet. */
+export type ObservedEnd = Promise<{ lastSeq: number } | { error: unknown }>;
+
 export class ObservedLog<State> {
   readonly domain: Domain;
   readonly #reader: Reader;
@@ -54,10 +57,19 @@ export class ObservedLog<State> {
     return this.#ahead.length > 0 || this.#reader.buffered > 0;
   }
 
-  /** Folds everything that is stored now; what was acknowledged before is known after. */
-  async catchUp(fold: Fold<State>): Promise<void> {
-    const state = await this.#bus.streamState(this.#stream);
-    await this.foldUpTo(fold, state?.lastSeq ?? 0);
+  /** Asks for the last position that is stored: what was acknowledged before the question is at or before it. */
+  askEnd(): ObservedEnd {
+    return this.#bus.streamState(this.#stream).then(
+      (state) => ({ lastSeq: state?.lastSeq ?? 0 }),
+      (error: unknown) => ({ error }),
+    );
+  }
+
+  /** Folds up to an end that was asked for. Throws what the question met, or that it did not arrive in time. */
+  async catchUp(fold: Fold<State>, end: ObservedEnd): Promise<void> {
+    const answer = await end;
+    if ("error" in answer) throw answer.error;
+    await this.foldUpTo(fold, answer.lastSeq);
   }
 
   /** Folds exactly up to `seq`. Throws a dependency error when it does not arrive in time. */

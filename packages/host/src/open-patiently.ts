@@ -9,7 +9,7 @@ const RETRY_MS = 500;
  * `openHost`, again and again while the bus is the reason that it fails. Throws at once what waiting
  * does not change: a stream that is not as asked for, a server without JetStream, a closed connection.
  */
-export async function openHostPatiently<State>(options: HostOptions<State>): Promise<Host> {
+export async function openHostPatiently<State>(options: HostOptions<State>): Promise<Host<State>> {
   const { clock, logger } = options;
   for (;;) {
     try {

@@ -1,8 +1,15 @@
 /** From a decider's definition to a running service: two connections and a host (architecture, section 3). */
 
 import { randomUUID } from "node:crypto";
-import { type BusAuth, connectBus, encodeToken, systemClock } from "@harmovela/bus";
-import type { Decider, Domain } from "@harmovela/envelope";
+import {
+  type Bus,
+  type BusAuth,
+  type Clock,
+  connectBus,
+  encodeToken,
+  systemClock,
+} from "@harmovela/bus";
+import type { Decider, Domain, Instant } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
@@ -22,6 +29,22 @@ export interface ServiceDefinition<State> {
   observes: readonly Domain[];
   reads: Readonly<Record<string, ReadHandler<State>>>;
   issueToken?: TokenIssuer<State>;
+  /** What it does beside judging, in every process that runs it. It must not fail: the service goes on without. */
+  companion?: (context: CompanionContext<State>) => Companion;
+}
+
+export interface CompanionContext<State> {
+  /** The connection that writes (architecture, section 3). */
+  bus: Bus;
+  clock: Clock;
+  logger: Logger;
+  replicas: number;
+  /** The state as folded by the leader; undefined while another process leads. */
+  leading(): { state: State; now: Instant } | undefined;
+}
+
+export interface Companion {
+  close(): Promise<void>;
 }
 
 /** Where it runs. */
@@ -107,9 +130,17 @@ export async function openService<State>(
           ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
           : () => "_INBOX.",
       });
+      const companion = definition.companion?.({
+        bus: writer,
+        clock: systemClock,
+        logger: config.logger.child({ domain: definition.domain, instance }),
+        replicas: config.replicas ?? 1,
+        leading: () => host.leading(),
+      });
       return {
         host,
         close: async () => {
+          await companion?.close();
           await host.close();
           await Promise.all([writer.close(), answerer.close()]);
         },

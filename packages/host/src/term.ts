@@ -30,7 +30,7 @@ import { listenForHeartbeats } from "./live-heartbeats.ts";
 import { EvolveError, LogWriter } from "./log-writer.ts";
 import { Obligations } from "./obligations.ts";
 import { ObservationKeeper } from "./observation-keeper.ts";
-import type { ObservedLog } from "./observed-log.ts";
+import type { ObservedEnd, ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
 import { PositionKeeper } from "./position-keeper.ts";
 import { RefusalRate } from "./refusal-rate.ts";
@@ -75,6 +75,12 @@ export interface TermContext<State> {
   isLeaseHeld(): boolean;
 }
 
+/** The ends of the observed logs, asked for when so many messages had arrived. */
+interface Look<State> {
+  arrived: number;
+  ends: readonly { log: ObservedLog<State>; end: ObservedEnd }[];
+}
+
 function noTokensNow(): HarmovelaError {
   return new HarmovelaError("internal_error", "no tokens now", { category: "dependency" });
 }
@@ -100,6 +106,8 @@ export class Term<State> {
   #intake: IntakeQueue | undefined;
   #live: Subscription | undefined;
   #lookedAt = 0;
+  /** Messages that had arrived when the observed logs were last looked at. */
+  #lookedUpTo = 0;
   /** Settled when the recovery under way is over. */
   #recovered: Promise<void> = Promise.resolve();
   #isTurning = false;
@@ -155,7 +163,13 @@ export class Term<State> {
     const { snapshots: store } = context;
     if (spec !== undefined && store !== undefined) {
       const now = (): Instant => this.now();
-      this.#snapshots = new SnapshotKeeper({ ...context, spec, store, now });
+      this.#snapshots = new SnapshotKeeper({
+        ...context,
+        spec,
+        store,
+        now,
+        note: () => this.#note(),
+      });
     }
     this.#requests = new Requests({
       bus: options.writer,
@@ -262,7 +276,7 @@ export class Term<State> {
       if (entry !== undefined) this.#time.begin(entry.time, fold.at, this.#context.backlog);
     } catch (error) {
       options.logger.warn({ err: error }, "the bus fell silent at the take-over");
-      this.#finish({ reason: "lease_lost", isFoldIntact: this.#writer.isIdle });
+      this.#finish({ reason: "lease_lost", isFoldIntact: this.#isIntact });
       return false;
     }
     await this.#recovered;
@@ -323,16 +337,21 @@ export class Term<State> {
   }
 
   async #turn(): Promise<void> {
-    // Taken first: what was acknowledged elsewhere before these were stored is folded before they are judged.
+    // Fetched first: what was acknowledged elsewhere before these were stored is folded before they are judged.
     const intake = this.#intake;
     if (intake === undefined) return;
-    intake.take(Math.min(MESSAGES_PER_TURN, this.#writer.room));
-    await this.#catchUpObserved();
+    const max = Math.min(MESSAGES_PER_TURN, this.#writer.room);
+    intake.fetch(max);
+    // Under way while they are validated.
+    const look = this.#lookAtObserved(intake);
+    intake.validate(max);
+    if (look !== undefined) await this.#catchUpObserved(look);
     if (this.#state !== "open") return;
     await this.#workOffIdleTimers(intake);
     if (this.#state !== "open") return;
     this.#guardEvolve(undefined, () => this.#obligations.workOffSteps(STEPS_PER_TURN));
     if (this.#state !== "open") return;
+    this.#obligations.sendDue(this.#time.now());
     await this.#judgeBatch(intake);
     if (this.#state !== "open") return;
     if (this.#writer.room >= 4) this.#keeper.keep(intake.judged);
@@ -428,13 +447,34 @@ export class Term<State> {
     intake.judged = to;
   }
 
+  /** An entry that says how far everything is folded. False without room for it. */
+  #note(): boolean {
+    if (this.#writer.room < 2) return false;
+    const { fold } = this.#context;
+    const judged = Math.max(this.judged, fold.intake);
+    const body = { intake: judged };
+    this.#writer.control({ kind: "position", body, cause: { in: judged }, at: fold.at });
+    return true;
+  }
+
+  /**
+   * Asks for the ends of the observed logs. One look is enough for all messages that had arrived by then: a
+   * question takes as long as judging many of them.
+   */
+  #lookAtObserved(intake: IntakeQueue): Look<State> | undefined {
+    const { fetched, arrived } = intake;
+    if (fetched > intake.shifted && fetched <= this.#lookedUpTo) return undefined;
+    const ends = this.#context.observed.map((log) => ({ log, end: log.askEnd() }));
+    return { arrived, ends };
+  }
+
   /** What was acknowledged anywhere before these messages were stored is known before they are judged. */
-  async #catchUpObserved(): Promise<void> {
-    const { observed, fold, alarms } = this.#context;
+  async #catchUpObserved({ arrived, ends }: Look<State>): Promise<void> {
+    const { fold, alarms } = this.#context;
     this.#judging.isBlind = false;
-    for (const log of observed) {
+    for (const { log, end } of ends) {
       try {
-        await log.catchUp(fold);
+        await log.catchUp(fold, end);
       } catch (error) {
         if (!(error instanceof HarmovelaError) || error.category !== "dependency") throw error;
         alarms.raise(`cannot catch up with ${log.domain}: ${error.message}`);
@@ -442,6 +482,7 @@ export class Term<State> {
       }
       this.#requests.targetJudged(log.domain, log.intake);
     }
+    this.#lookedUpTo = this.#judging.isBlind ? 0 : arrived;
   }
 
   /** T4: appends find out by themselves; a leader with nothing to write looks now and then. */
@@ -611,7 +652,12 @@ export class Term<State> {
 
   /** The lease is gone: write nothing more. */
   loseLease(): void {
-    this.#finish({ reason: "lease_lost", isFoldIntact: this.#writer.isIdle });
+    this.#finish({ reason: "lease_lost", isFoldIntact: this.#isIntact });
+  }
+
+  /** The fold holds what is stored, and of the observed logs what that says (F3). */
+  get #isIntact(): boolean {
+    return this.#writer.isIdle && this.#context.fold.isNoted;
   }
 
   /** Judges no more, waits until what was written is stored (bounded), and ends. */
@@ -626,7 +672,7 @@ export class Term<State> {
       });
     }
     if (this.#writer.isIdle) await this.#lastSnapshot(drainMs);
-    this.#finish({ reason: "closed", isFoldIntact: this.#writer.isIdle });
+    this.#finish({ reason: "closed", isFoldIntact: this.#isIntact });
   }
 
   /** Nothing is folded while it is written down: not by a turn, which waits, nor by whoever asks for a token. */

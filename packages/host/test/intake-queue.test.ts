@@ -36,7 +36,8 @@ test("validating stops after 50 ms and goes on in the next turn, in order and wi
   const taken: number[] = [];
   let turns = 0;
   while (!queue.isEmpty) {
-    queue.take(256);
+    queue.fetch(256);
+    queue.validate(256);
     const { length } = queue.waiting;
     assert.ok(length >= 1 && length <= 3, `${length} in one turn`);
     taken.push(...queue.waiting.map(({ message }) => message.seq));

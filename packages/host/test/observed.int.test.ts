@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { logStream, rpcSubject } from "@harmovela/bus";
+import type { Envelope } from "@harmovela/envelope";
 import { startNatsServer } from "@harmovela/testkit";
 import {
   envelope,
@@ -22,6 +23,11 @@ async function observerState(sender: Sender): Promise<{ owed: string[]; outcomes
     5_000,
   );
   return JSON.parse(new TextDecoder().decode(answer.data)).result;
+}
+
+/** Where the acknowledgement says that it is. */
+function positionIn({ payload }: Envelope): number {
+  return Number((payload as { cursor: string }).cursor.split(":")[1]);
 }
 
 describe("an observing service", () => {
@@ -78,12 +84,34 @@ describe("an observing service", () => {
     await using sender = await openSender(server.url);
     for (let round = 0; round < 50; round += 1) {
       const verdict = await sender.send(envelope("task.progress"));
-      const cursor = Number((verdict.payload as { cursor: string }).cursor.split(":")[1]);
+      const cursor = positionIn(verdict);
       const judged = await sender.send(
         envelope("memory.fact.added", { payload: { fact_id: `f${round}`, value: 1 } }),
       );
-      const seq = Number((judged.payload as { cursor: string }).cursor.split(":")[1]);
-      const stored = await sender.bus.read(logStream("beliefs"), seq);
+      const stored = await sender.bus.read(logStream("beliefs"), positionIn(judged));
+      const seen = Number(stored?.header("Hv-Seen").split(":")[1]);
+      assert.ok(seen >= cursor, `judged having seen ${seen} of ${cursor}`);
+    }
+  });
+
+  test("so it is in a burst, of which many arrive before one look at the observed log", async () => {
+    await using server = await startNatsServer();
+    await using tasks = await openCounter(server.url);
+    await tasks.host.untilLeading();
+    await using observer = await openObserver(server.url);
+    await observer.host.untilLeading();
+    await using sender = await openSender(server.url);
+    const judged: { cursor: number; verdict: Promise<Envelope> }[] = [];
+    for (let round = 0; round < 40; round += 1) {
+      const acknowledged = await sender.send(envelope("task.progress"));
+      const cursor = positionIn(acknowledged);
+      for (let count = 0; count < 25; count += 1) {
+        const payload = { fact_id: `f${round}-${count}`, value: 1 };
+        judged.push({ cursor, verdict: sender.send(envelope("memory.fact.added", { payload })) });
+      }
+    }
+    for (const { cursor, verdict } of judged) {
+      const stored = await sender.bus.read(logStream("beliefs"), positionIn(await verdict));
       const seen = Number(stored?.header("Hv-Seen").split(":")[1]);
       assert.ok(seen >= cursor, `judged having seen ${seen} of ${cursor}`);
     }

@@ -41,9 +41,12 @@ export class Given<State> {
   readonly tenant: string;
   readonly service: string;
   readonly log: DomainEntry[] = [];
+  /** Entries of observed logs, and how long the own log was when each was folded. */
+  readonly observed: { domain: Domain; entry: EventEntry; after: number }[] = [];
   state: State;
   now: Instant;
   #intake = 0;
+  #seen: Readonly<Partial<Record<Domain, number>>> = {};
   readonly #settled = new Map<string, { seq: number; content: string }>();
 
   constructor(decider: Decider<State>, options: GivenOptions) {
@@ -134,6 +137,22 @@ export class Given<State> {
     return made;
   }
 
+  /** Folds an event of another domain's log, as its service wrote it: because of a message, unless `owed`. */
+  observe(
+    domain: Domain,
+    envelope: Envelope,
+    { owed, tenant = this.tenant }: { owed?: string; tenant?: string } = {},
+  ): this {
+    const seq = (this.#seen[domain] ?? 0) + 1;
+    const cause: Cause = owed === undefined ? { in: seq } : { owed };
+    const frame = { seq, at: this.now, epoch: 1, prev: seq - 1, seen: {}, tenant, cause };
+    const entry: EventEntry = { kind: "event", ...frame, envelope: stamped(envelope, seq) };
+    this.#seen = { ...this.#seen, [domain]: seq };
+    this.decider.observe?.(this.state, domain, entry);
+    this.observed.push({ domain, entry, after: this.log.length });
+    return this;
+  }
+
   /** Reports an obligation as one that cannot be met. */
   fail(id: string, reason = "cannot be appended", tenant = this.tenant): DomainEntry {
     return this.append({ kind: "obligation_failed", id, reason, cause: { owed: id }, tenant });
@@ -149,7 +168,7 @@ export class Given<State> {
     ),
   ): DomainEntry {
     const seq = this.log.length + 1;
-    const frame = { seq, at: this.now, epoch: 1, prev: seq - 1, seen: {} };
+    const frame = { seq, at: this.now, epoch: 1, prev: seq - 1, seen: this.#seen };
     const entry: DomainEntry =
       body.kind === "event"
         ? { ...frame, ...body, envelope: stamped(body.envelope, seq) }
@@ -167,10 +186,26 @@ export class Given<State> {
       .filter((entry) => entry.envelope.type !== "event.rejected");
   }
 
-  /** The state that a fresh fold of the whole log gives. */
+  /** The state that a fresh fold of the whole log gives, and of what was observed, in the same order. */
   refold(): State {
-    const state = this.decider.initial();
-    for (const entry of this.log) this.decider.evolve(state, entry);
+    return this.foldOn(this.decider.initial());
+  }
+
+  /** Folds what came after `from` own and `seen` observed entries onto a state. */
+  foldOn(state: State, from = 0, seen = 0): State {
+    const observed = this.observed.slice(seen);
+    const look = (after: number): void => {
+      while (observed[0] !== undefined && observed[0].after <= after) {
+        const { domain, entry } = observed.shift() ?? observed[0];
+        this.decider.observe?.(state, domain, entry);
+      }
+    };
+    for (const [index, entry] of this.log.entries()) {
+      if (index < from) continue;
+      look(index);
+      this.decider.evolve(state, entry);
+    }
+    look(this.log.length);
     return state;
   }
 

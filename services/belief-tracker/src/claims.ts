@@ -1,5 +1,11 @@
 /** How claims come, change and end (spec 6.1). Called by `evolve` alone. */
-import { deriveId, type Envelope, type EventEntry, parseInstant } from "@harmovela/envelope";
+import {
+  deriveId,
+  type Envelope,
+  type EventEntry,
+  type Instant,
+  parseInstant,
+} from "@harmovela/envelope";
 import { boundedText } from "@harmovela/failure";
 import { endReport, type Occasion, overrule, review } from "./conflicts.ts";
 import { addDuty } from "./duties.ts";
@@ -137,8 +143,10 @@ function withdrawEarly(
   withdrawal: Withdrawal,
   occasion: Occasion,
 ): void {
+  if (withdrawal.isLoss) return;
   if (claimsToChange(claim.subject, withdrawal.by, claim)?.includes(claim) !== true) return;
-  withdraw(state, claim, withdrawal, occasion);
+  withdraw(state, claim, withdrawal, occasion.at);
+  review(state, claim.subject, occasion);
 }
 
 /**
@@ -181,19 +189,22 @@ export function withdrawNamed(state: BeliefState, name: string, occasion: Occasi
     by: envelope.source,
     at,
     isRetraction: invalidation.isRetraction,
+    isLoss: false,
     reason: reasonIn(textIn(envelope, "reason")),
   };
   const nodes = namedBy(tenant, envelope) ?? [];
   for (const node of nodes) {
     if (node.kind === "claim") {
       replaceBy(tenant, node, textIn(envelope, "replaced_by"));
-      withdraw(state, node, withdrawal, occasion);
+      withdraw(state, node, withdrawal, at);
     } else {
       node.withdrawn = withdrawal;
       tenant.events.set(node.id, node);
       state.over.push({ kind: "evidence", at, tenant, evidence: node });
     }
   }
+  // All of them are claims on one subject, or none is.
+  if (nodes[0]?.kind === "claim") review(state, nodes[0].subject, occasion);
   return nodes;
 }
 
@@ -226,21 +237,16 @@ function reasonIn(text: string | undefined): string | undefined {
   return text === undefined ? undefined : boundedText(text, REASON_LENGTH_MAX);
 }
 
-export function withdraw(
-  state: BeliefState,
-  claim: Claim,
-  withdrawal: Withdrawal,
-  occasion: Occasion,
-): void {
+function withdraw(state: BeliefState, claim: Claim, withdrawal: Withdrawal, at: Instant): void {
   claim.withdrawn = withdrawal;
-  end(state, claim, occasion.at);
-  review(state, claim.subject, occasion);
+  end(state, claim, at);
 }
 
 function end(state: BeliefState, claim: Claim, at: number): void {
   const { subject, source } = claim;
   closeWindow(state, claim);
   subject.claims.delete(source);
+  subject.past ??= new Map();
   subject.past.set(source, claim);
   subject.remembered += 1;
   state.over.push({ kind: "claim", at, tenant: subject.tenant, claim });

@@ -3,7 +3,8 @@ import { deriveId, type Envelope, formatInstant, type Instant } from "@harmovela
 import { boundedText, type JsonObject, type JsonValue } from "@harmovela/failure";
 import { compare } from "./rules/conflict.ts";
 import { LISTED_CLAIMS_MAX, QUOTED_LENGTH_MAX } from "./settings.ts";
-import type { Claim, Duty, Fallen, Subject, TenantState, Walk, Window } from "./state.ts";
+import type { Claim, Duty, Fallen, Subject, TenantState, Walk, Window, Work } from "./state.ts";
+import { endingWith } from "./windows.ts";
 
 interface Fields {
   id: string;
@@ -47,6 +48,7 @@ export function derivedExpired(service: string, window: Window): Envelope {
     detected_at: formatInstant(due),
   };
   if (setBy !== claim.event) payload.changed_by = setBy;
+  Object.assign(payload, togetherIn(window));
   const { refreshHint } = claim;
   return derive(
     service,
@@ -65,6 +67,16 @@ export function derivedExpired(service: string, window: Window): Envelope {
       ...(refreshHint === undefined ? {} : { refresh_hint: refreshHint }),
     },
   );
+}
+
+/** Several claims on one subject that end together: who holds them, and how many they are. */
+function togetherIn(window: Window): JsonObject {
+  const together = endingWith(window);
+  if (together.length === 1) return {};
+  const claims = together
+    .slice(0, LISTED_CLAIMS_MAX)
+    .map(({ source, event }) => ({ source, event_id: event }));
+  return { claims, claim_count: together.length };
 }
 
 /** The event that a duty owes. */
@@ -133,8 +145,8 @@ function listOf(texts: Iterable<string>): string {
   return boundedText(`[${distinct.join(",")}]`, QUOTED_LENGTH_MAX);
 }
 
-export function markIdOf(walk: Walk, claim: Claim): string {
-  return deriveId(walk.tenant.name, walk.id, `mark:${claim.event}`, walk.at);
+export function markIdOf({ tenant, id, at }: Work, claim: Claim): string {
+  return deriveId(tenant.name, id, `mark:${claim.event}`, at);
 }
 
 /** `state.invalidated` of a conclusion that has to be evaluated again (spec 6.1). */

@@ -26,6 +26,7 @@ function describeTenant(tenant: TenantState): JsonObject {
     subjects: byKey(tenant.subjects).map(describeSubject),
     events: [...tenant.events.keys()].sort().map((id) => `${id} ${kindOf(tenant.events.get(id))}`),
     walks: [...tenant.walks.keys()].sort(),
+    losses: [...tenant.losses.keys()].sort(),
     stale: [...tenant.stale].map(nameOf).sort(),
   };
 }
@@ -49,11 +50,12 @@ function describeSubject(subject: Subject): JsonObject {
   return {
     key: subject.key,
     claims: byKey(subject.claims).map(describeClaim),
-    past: byKey(subject.past).map(describeClaim),
+    past: byKey(subject.past ?? new Map<string, Claim>()).map(describeClaim),
     remembered: subject.remembered,
     contested: conflict === undefined ? null : [...conflict.contested].map(String),
     resolved: subject.resolved === undefined ? null : subject.resolved.by,
     report: subject.report?.id ?? null,
+    told: [...subject.told].sort((a, b) => a - b),
   };
 }
 
@@ -69,7 +71,7 @@ function describeClaim(claim: Claim): JsonObject {
     window:
       window === undefined
         ? null
-        : { end: window.end, setBy: window.setBy, hasExpired: window.hasExpired },
+        : { end: window.end, setBy: window.setBy, isTold: claim.subject.tenant.stale.has(claim) },
     change: claim.change === undefined ? null : claim.change.id,
     restsOn: claim.restsOn.map(nameOf).sort(),
     dependents: [...(claim.dependents ?? [])].map(nameOf).sort(),

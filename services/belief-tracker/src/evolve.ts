@@ -15,9 +15,10 @@ import { claimsToChange } from "./rules/authority.ts";
 import { assertionOf, invalidationOf, textIn } from "./rules/subject.ts";
 import { judgeChange } from "./rules/window.ts";
 import type { BeliefSettings } from "./settings.ts";
-import { type BeliefState, isLive, openSubject, openTenant, type Walk } from "./state.ts";
+import { type BeliefState, openSubject, openTenant, type Walk } from "./state.ts";
+import { takeLost } from "./truncation.ts";
 import { closeWalk, markClaim, openWalk } from "./walks.ts";
-import { openWindow } from "./windows.ts";
+import { openWindow, tellEnd } from "./windows.ts";
 
 export function evolve(state: BeliefState, settings: BeliefSettings, entry: DomainEntry): void {
   forget(state, settings.retentionMs, entry.at);
@@ -77,6 +78,11 @@ function evolveOwn(state: BeliefState, entry: EventEntry, cause: string): void {
     step(state, walk, entry);
     return;
   }
+  const lost = takeLost(state, name, cause);
+  if (lost !== undefined) {
+    markClaim(undefined, lost.claim, { id: envelope.id, at, ...lost.because });
+    return;
+  }
   const duty = findDuty(state, name, envelope.id);
   if (duty?.kind === "conflict") announce(state, name, envelope.id, at);
   else if (duty?.kind === "mark") {
@@ -93,9 +99,7 @@ function expire(state: BeliefState, { envelope, tenant: name }: EventEntry): voi
   const claim = tenant?.events.get(envelope.causation_id ?? "");
   if (tenant === undefined || claim?.kind !== "claim" || claim.window === undefined) return;
   if (expiredIdOf(claim.window) !== envelope.id) return;
-  state.windows.remove(claim.window);
-  claim.window.hasExpired = true;
-  if (isLive(claim)) tenant.stale.add(claim);
+  tellEnd(state, claim.window);
 }
 
 /** A walk has marked one more, or has come to its end. */
@@ -126,11 +130,12 @@ function dependsOnIn({ payload }: EventEntry["envelope"]): string {
 /** A retraction holds from now on; its own event follows when everything that rests on it is marked. */
 function evolveBegun(state: BeliefState, entry: BegunEntry): void {
   const { plan, tenant: name, at } = entry;
-  const duty = strike(state, name, plan.id);
+  const lost = "owed" in entry.cause ? takeLost(state, name, entry.cause.owed) : undefined;
+  const duty = lost ?? strike(state, name, plan.id);
   if (duty?.kind === "mark") {
     const { claim, because } = duty;
     claim.due = { id: plan.id, because };
-    openWalk(state, duty.tenant, entry, { roots: [claim], claim, ...because });
+    openWalk(state, openTenant(state, name), entry, { roots: [claim], claim, ...because });
     return;
   }
   const { envelope } = plan;
@@ -147,6 +152,7 @@ function evolveFailed(state: BeliefState, entry: ObligationFailedEntry): void {
     const walk = state.tenants.get(name)?.walks.get(id);
     if (walk !== undefined) giveUp(state, walk);
     strike(state, name, id);
+    takeLost(state, name, id);
   }
   for (const window of state.windows.dueBy(at)) {
     if (!ids.includes(expiredIdOf(window))) continue;

@@ -55,7 +55,8 @@ function forgetClaim(tenant: TenantState, claim: Claim): void {
   const { subject } = claim;
   claim.isForgotten = true;
   subject.remembered -= 1;
-  if (subject.past.get(claim.source) === claim) subject.past.delete(claim.source);
+  if (subject.past?.get(claim.source) === claim) subject.past.delete(claim.source);
+  if (subject.past?.size === 0) subject.past = undefined;
   const nodes = claim.restsOn;
   claim.restsOn = [];
   claim.replacedBy = undefined;
@@ -87,7 +88,7 @@ export function closeSubject(subject: Subject): void {
 }
 
 export function closeTenant(state: BeliefState, tenant: TenantState): void {
-  const { subjects, events, walks, name } = tenant;
-  if (subjects.size + events.size + walks.size > 0) return;
+  const { subjects, events, walks, losses, name } = tenant;
+  if (subjects.size + events.size + walks.size + losses.size > 0) return;
   if (state.tenants.get(name) === tenant) state.tenants.delete(name);
 }

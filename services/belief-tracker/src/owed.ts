@@ -1,8 +1,8 @@
 /** What the service owes next. Passing over what need not be marked is bookkeeping: the answer stays the same. */
-import type { Instant, Owed } from "@harmovela/envelope";
-import { derivedExpired, derivedOf, derivedStep } from "./derived.ts";
+import type { Envelope, Instant, Owed } from "@harmovela/envelope";
+import { derivedExpired, derivedMark, derivedOf, derivedStep, markIdOf } from "./derived.ts";
 import type { BeliefSettings } from "./settings.ts";
-import type { BeliefState, Duty } from "./state.ts";
+import type { BeliefState, Claim, Duty, Work } from "./state.ts";
 import { hasToMark, nextToMark } from "./walks.ts";
 
 export function owed(
@@ -18,16 +18,24 @@ export function owed(
     return { event, tenant, cause: event.id, urgency: "timer", due: window.due };
   }
   if (duty !== undefined) return dutyOwed(service, duty);
-  const walk = state.ring.head;
-  if (walk !== undefined) {
-    const claim = nextToMark(walk);
-    const event = claim === undefined ? walk.envelope : derivedStep(service, walk, claim);
-    return { event, tenant: walk.tenant.name, cause: walk.id, urgency: "step", due: 0 };
-  }
-  return window === undefined ? undefined : { wakeAt: window.due };
+  const work = state.ring.head;
+  const step = work === undefined ? undefined : stepOwed(service, work);
+  return step ?? (window === undefined ? undefined : { wakeAt: window.due });
 }
 
-/** A mark with conclusions below it is a plan of its own: those first, it last. */
+function stepOwed(service: string, work: Work): Owed | undefined {
+  const common = { tenant: work.tenant.name, cause: work.id, urgency: "step", due: 0 } as const;
+  if (work.kind === "walk") {
+    const claim = nextToMark(work);
+    const event = claim === undefined ? work.envelope : derivedStep(service, work, claim);
+    return { event, ...common };
+  }
+  const claim = work.left.peek();
+  if (claim?.due === undefined) return undefined;
+  const { id, at } = { id: markIdOf(work, claim), at: work.at };
+  return markOwed(claim, derivedMark(service, { id, at, claim }, claim.due.because), common);
+}
+
 function dutyOwed(service: string, duty: Duty): Owed {
   const event = derivedOf(service, duty);
   const common = {
@@ -36,6 +44,15 @@ function dutyOwed(service: string, duty: Duty): Owed {
     urgency: "timer",
     due: duty.at,
   } as const;
-  if (duty.kind !== "mark" || !hasToMark([duty.claim])) return { event, ...common };
-  return { begin: { id: duty.id, kind: event.type, envelope: event }, ...common };
+  return duty.kind === "mark" ? markOwed(duty.claim, event, common) : { event, ...common };
+}
+
+/** A mark with conclusions below it is a plan of its own: those first, it last. */
+function markOwed(
+  claim: Claim,
+  event: Envelope,
+  common: Pick<Extract<Owed, { event: Envelope }>, "tenant" | "cause" | "urgency" | "due">,
+): Owed {
+  if (!hasToMark([claim])) return { event, ...common };
+  return { begin: { id: event.id, kind: event.type, envelope: event }, ...common };
 }

@@ -40,8 +40,8 @@ function claimIn(state: BeliefState, tenant: string, params: JsonObject): Claim 
   }
   const subject = subjectIn(state, tenant, params);
   const source = optionalTextParam(params, "source");
-  if (source !== undefined) return subject?.claims.get(source) ?? subject?.past.get(source);
-  return newest(subject?.claims.values()) ?? newest(subject?.past.values());
+  if (source !== undefined) return subject?.claims.get(source) ?? subject?.past?.get(source);
+  return newest(subject?.claims.values()) ?? newest(subject?.past?.values());
 }
 
 function newest(claims: Iterable<Claim> = []): Claim | undefined {
@@ -113,7 +113,7 @@ function idOf(node: Node): string {
 }
 
 function subjectView(subject: Subject, now: Instant): JsonObject {
-  const { conflict, resolved, report, claims, past } = subject;
+  const { conflict, resolved, report, claims, past = new Map<string, Claim>() } = subject;
   const view: JsonObject = {
     key: subject.key,
     claims: first(claims.values(), SUBJECT_CLAIMS_MAX).map((claim) => viewOf(claim, now)),

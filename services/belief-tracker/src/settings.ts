@@ -26,6 +26,11 @@ export const DEFAULT_BELIEF_SETTINGS: BeliefSettings = {
 export const KEY_LENGTH_MAX = 1024;
 /** Claims listed in a conflict; the count beside them is exact. */
 export const LISTED_CLAIMS_MAX = 20;
+/**
+ * Ends of windows on one subject of which it is remembered that they were told: whoever repeats what has
+ * ended long ago repeats one of the last few.
+ */
+export const TOLD_ENDS_MAX = 16;
 /** Longest value quoted in a derived event, UTF-16 units of its JSON. */
 export const QUOTED_LENGTH_MAX = 2048;
 /** Longest reason kept in state or copied into a derived event, UTF-16 units. */

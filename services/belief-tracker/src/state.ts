@@ -28,6 +28,8 @@ export interface Withdrawal {
   readonly at: Instant;
   /** What rests on it must be evaluated again (spec 6.1). */
   readonly isRetraction: boolean;
+  /** Nobody has taken it back: it can no longer be had (spec section 8), until it comes after all. */
+  readonly isLoss: boolean;
   readonly reason: string | undefined;
 }
 
@@ -100,8 +102,6 @@ export interface Window {
   readonly end: Instant;
   /** The event that set it. */
   readonly setBy: string;
-  /** The expiry is logged. */
-  hasExpired: boolean;
 }
 
 /** The newest decision about the window of a claim (spec 6.2). */
@@ -138,13 +138,15 @@ export interface Subject {
   readonly tenant: TenantState;
   /** Live claims by source. */
   readonly claims: Map<string, Claim>;
-  /** The last claim of a source that is over and still remembered. */
-  readonly past: Map<string, Claim>;
+  /** The last claim of a source that is over and still remembered; few subjects have one. */
+  past: Map<string, Claim> | undefined;
   /** Claims that are over and still remembered. */
   remembered: number;
   conflict: Conflict | undefined;
   resolved: Resolution | undefined;
   report: Report | undefined;
+  /** Ends of windows whose expiry is logged, the newest last; a bounded number. */
+  told: readonly Instant[];
   /** Id of the duty to log a conflict, or its end. */
   duty: string | undefined;
 }
@@ -176,6 +178,7 @@ export interface Fallen {
 
 /** A begun plan: it marks what rests on the roots, one by one (architecture, section 2). */
 export interface Walk {
+  readonly kind: "walk";
   /** Of the event that ends it. */
   readonly id: string;
   readonly tenant: TenantState;
@@ -192,9 +195,25 @@ export interface Walk {
   current: Node | undefined;
   below: Claim[];
   place: number;
-  ringNext: Walk | undefined;
-  ringPrev: Walk | undefined;
+  ringNext: Work | undefined;
+  ringPrev: Work | undefined;
 }
+
+/** Evidence that was lost: it owes marks, one by one (spec section 8). */
+export interface Loss {
+  readonly kind: "loss";
+  /** Derived: what causes its marks. */
+  readonly id: string;
+  readonly tenant: TenantState;
+  readonly at: Instant;
+  /** Claims that rest on it and are not marked yet; each is `due` because of it. */
+  readonly left: Fifo<Claim>;
+  ringNext: Work | undefined;
+  ringPrev: Work | undefined;
+}
+
+/** What is worked off one step at a time, in turns. */
+export type Work = Walk | Loss;
 
 export interface TenantState {
   readonly name: string;
@@ -204,6 +223,7 @@ export interface TenantState {
   /** Conflicts that are open, by the id of the event that tells of them. */
   readonly conflicts: Map<string, Subject>;
   readonly walks: Map<string, Walk>;
+  readonly losses: Map<string, Loss>;
   /** Live claims whose expiry is logged, longest stale first. */
   readonly stale: Set<Claim>;
 }
@@ -214,7 +234,7 @@ export interface BeliefState {
   readonly windows: Heap<Window>;
   /** By tenant and id of the event that is owed; the oldest first. */
   readonly duties: Map<string, Duty>;
-  readonly ring: Ring<Walk>;
+  readonly ring: Ring<Work>;
   /** What is remembered for a while, in the order in which it ended. */
   readonly over: Fifo<Over>;
   /** Windows made so far; it orders what is due at the same time. */
@@ -242,6 +262,7 @@ export function openTenant(state: BeliefState, name: string): TenantState {
       events: new Map(),
       conflicts: new Map(),
       walks: new Map(),
+      losses: new Map(),
       stale: new Set(),
     };
     state.tenants.set(name, tenant);
@@ -256,8 +277,9 @@ export function openSubject(tenant: TenantState, key: string): Subject {
       key,
       tenant,
       claims: new Map(),
-      past: new Map(),
+      past: undefined,
       remembered: 0,
+      told: [],
       conflict: undefined,
       resolved: undefined,
       report: undefined,

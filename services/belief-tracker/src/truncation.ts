@@ -1,12 +1,27 @@
 /**
  * Evidence that can no longer be had (`provenance.chain.truncated`, spec section 8): whatever rests on
- * it has to be evaluated again. An entry of the log of `provenance`; called by `observe` alone.
+ * it has to be evaluated again.
+ *
+ * L1 Nobody is to act on what rests on it from the moment on that the loss is observed; the marks follow
+ *    one by one in turns with plans, because there may be very many.
+ * L2 What is over is not marked, but looked below: what was concluded from it may live.
  */
-import { type DomainEntry, deriveId, type EventEntry } from "@harmovela/envelope";
-import { addDuty } from "./duties.ts";
+import { type DomainEntry, deriveId, type EventEntry, Fifo } from "@harmovela/envelope";
+import { boundedText } from "@harmovela/failure";
 import { textIn } from "./rules/subject.ts";
-import { type BeliefState, type Claim, isLive, type TenantState } from "./state.ts";
+import { REASON_LENGTH_MAX } from "./settings.ts";
+import {
+  type BeliefState,
+  type Claim,
+  type Fallen,
+  isLive,
+  type Loss,
+  type Node,
+  type TenantState,
+} from "./state.ts";
+import { isMarkable } from "./walks.ts";
 
+/** Follows an entry of the log of `provenance`; called by `observe` alone. */
 export function observeTruncation(state: BeliefState, entry: DomainEntry): void {
   if (entry.kind !== "event" || entry.envelope.type !== "provenance.chain.truncated") return;
   const { envelope, at } = entry;
@@ -14,33 +29,72 @@ export function observeTruncation(state: BeliefState, entry: DomainEntry): void 
   const missing = textIn(envelope, "missing_from") ?? envelope.causation_id ?? "";
   const node = tenant?.events.get(missing);
   if (tenant === undefined || node === undefined) return;
-  if (node.kind === "claim") {
-    owe(state, tenant, node, missing, entry);
-    return;
+  if (node.kind === "evidence") {
+    const { id, source: by } = envelope;
+    if (node.withdrawn === undefined)
+      state.over.push({ kind: "evidence", at, tenant, evidence: node });
+    const reason = boundedText(textIn(envelope, "reason") ?? "", REASON_LENGTH_MAX);
+    node.withdrawn ??= { id, by, at, isRetraction: true, isLoss: true, reason };
   }
-  const { id, source: by } = envelope;
-  if (node.withdrawn === undefined)
-    state.over.push({ kind: "evidence", at, tenant, evidence: node });
-  node.withdrawn = { id, by, at, isRetraction: true, reason: textIn(envelope, "reason") };
-  for (const claim of node.dependents) owe(state, tenant, claim, missing, entry);
+  const loss = createLoss(tenant, missing, entry);
+  const because = { retraction: envelope.id, key: missing };
+  for (const { claim, dependsOn } of directlyOn(node)) {
+    claim.due = { id: loss.id, because: { ...because, dependsOn } };
+    loss.left.push(claim);
+  }
+  if (loss.left.size === 0) return;
+  tenant.losses.set(loss.id, loss);
+  state.ring.add(loss);
 }
 
-function owe(
-  state: BeliefState,
-  tenant: TenantState,
-  claim: Claim,
-  missing: string,
-  { envelope, at }: EventEntry,
-): void {
-  if (!isLive(claim) || claim.mark !== undefined || claim.due !== undefined) return;
-  addDuty(state, {
-    kind: "mark",
-    id: deriveId(tenant.name, envelope.id, `mark:${claim.event}`, at),
+function createLoss(tenant: TenantState, missing: string, { envelope, seq, at }: EventEntry): Loss {
+  return {
+    kind: "loss",
+    // One event may be observed twice, long after each other.
+    id: deriveId(tenant.name, envelope.id, `lost:${missing}:${seq}`, at),
     tenant,
     at,
-    cause: envelope.id,
-    namesTenant: claim.namesTenant,
-    claim,
-    because: { retraction: envelope.id, key: missing, dependsOn: missing },
-  });
+    left: new Fifo(),
+    ringNext: undefined,
+    ringPrev: undefined,
+  };
+}
+
+/** The claim itself, or what rests on it next and is not marked or about to be (L2). */
+function* directlyOn(root: Node): Generator<{ claim: Claim; dependsOn: string }> {
+  if (root.kind === "claim" && isLive(root)) {
+    if ((root.mark ?? root.due) === undefined) yield { claim: root, dependsOn: root.event };
+    return;
+  }
+  const seen = new Set<Node>([root]);
+  for (const node of seen) {
+    for (const claim of node.dependents ?? []) {
+      if ((claim.mark ?? claim.due) !== undefined) continue;
+      if (isMarkable(claim, node)) yield { claim, dependsOn: idOf(node) };
+      else seen.add(claim);
+    }
+  }
+}
+
+function idOf(node: Node): string {
+  return node.kind === "claim" ? node.event : node.id;
+}
+
+/** The next claim that a loss has to mark, taken from it; undefined when no loss has this id. */
+export function takeLost(
+  state: BeliefState,
+  name: string,
+  id: string,
+): { kind: "mark"; claim: Claim; because: Fallen } | undefined {
+  const loss = state.tenants.get(name)?.losses.get(id);
+  const claim = loss?.left.shift();
+  if (loss === undefined || claim?.due === undefined) return undefined;
+  state.ring.rotate(loss);
+  if (loss.left.size === 0) {
+    state.ring.remove(loss);
+    loss.tenant.losses.delete(id);
+  }
+  const { because } = claim.due;
+  claim.due = undefined;
+  return { kind: "mark", claim, because };
 }

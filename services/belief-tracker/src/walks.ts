@@ -17,6 +17,7 @@ export function openWalk(
   from: { roots: readonly Node[]; retraction: string; key: string; claim?: Claim },
 ): void {
   const walk: Walk = {
+    kind: "walk",
     id: plan.id,
     tenant,
     envelope: plan.envelope,
@@ -78,7 +79,7 @@ export function hasToMark(nodes: readonly Node[]): boolean {
 }
 
 /** W3. A claim whose end rests on what replaced it is in doubt again when that falls. */
-function isMarkable(claim: Claim, below: Node): boolean {
+export function isMarkable(claim: Claim, below: Node): boolean {
   return isLive(claim) || claim.replacedBy === below;
 }
 

@@ -6,7 +6,8 @@ import { cut, Fold, instantPacking, readSnapshot } from "@harmovela/host";
 import fc from "fast-check";
 import { describeState } from "../src/index.ts";
 import type { BeliefState } from "../src/state.ts";
-import { envelopeOf, FAR, history, live, type Move } from "./generated.ts";
+import { ExpectedEnds } from "./expected-ends.ts";
+import { envelopeOf, FAR, history, live } from "./generated.ts";
 import {
   envelopesOf,
   event,
@@ -142,49 +143,13 @@ function reachedFrom(roots: ReadonlySet<number>, edges: readonly number[][]): nu
   return [...reached].filter((index) => !roots.has(index));
 }
 
-/** Which windows must have ended, told from what was accepted (spec 6.2). */
-class Windows {
-  readonly expected = new Set<string>();
-  readonly #open = new Map<string, { setBy: string; due: number; created: number }>();
-
-  pass(now: number): void {
-    for (const [name, { setBy, due }] of this.#open) {
-      if (due > now) continue;
-      this.expected.add(`${name} ${setBy}`);
-      this.#open.set(name, {
-        setBy,
-        due: Number.POSITIVE_INFINITY,
-        created: this.#createdOf(name),
-      });
-    }
-  }
-
-  #createdOf(name: string): number {
-    return this.#open.get(name)?.created ?? 0;
-  }
-
-  apply(now: Move, sent: Envelope, at: number): void {
-    const key = "fact" in now ? now.fact : "";
-    const name = `memory:${key} ${sent.source}`;
-    const created = Date.parse(sent.created_at);
-    if (now.do === "assert") {
-      const end =
-        sent.valid_until === undefined ? Number.POSITIVE_INFINITY : Date.parse(sent.valid_until);
-      this.#open.set(name, { setBy: sent.id, due: Math.max(end, at), created });
-    } else if (now.do === "change") {
-      const known = this.#open.get(name);
-      if (known === undefined || created < known.created) return;
-      this.#open.set(name, { setBy: sent.id, due: Math.max(at + now.until, at), created });
-    } else this.#open.delete(name);
-  }
-}
-
-test("there are as many expiries as windows that came to their end, each at its time", () => {
+test("there are as many expiries as resources and windows that came to their end, each at its time", () => {
   let all = 0;
+  let together = 0;
   fc.assert(
     fc.property(history, (moves) => {
       const scenario = world();
-      const windows = new Windows();
+      const windows = new ExpectedEnds();
       for (const [place, now] of moves.entries()) {
         if (now.do === "wait") scenario.wait(now.ms);
         scenario.settle();
@@ -197,17 +162,47 @@ test("there are as many expiries as windows that came to their end, each at its 
       scenario.settle(FAR);
       windows.pass(FAR);
       const said = derivedIn(scenario, "freshness.expired").map((expired) => {
-        const { resource, source, changed_by: by, valid_until: until } = payloadOf(expired);
+        const { resource, valid_until: until, claim_count: count } = payloadOf(expired);
         assert.ok(expired.created_at >= String(until), "never before its end");
         assert.equal(expired.valid_until, until);
-        return `${resource} ${source} ${by ?? expired.causation_id}`;
+        if (count !== undefined) together += 1;
+        return `${resource} ${Date.parse(String(until))}`;
       });
-      assert.deepEqual(said.sort(), [...windows.expected].sort());
+      assert.deepEqual(said.sort(), windows.told.sort());
       all += said.length;
     }),
     { numRuns: RUNS },
   );
   assert.ok(all > RUNS, `only ${all} expiries`);
+  assert.ok(together > 0, "no two claims have ended together");
+});
+
+test("claims whose windows are never changed: one expiry for each resource and end, whatever the order", () => {
+  const claim = fc.record({
+    of: fc.constantFrom("t0", "t1"),
+    by: fc.constantFrom("agent:a", "agent:b", "agent:c"),
+    end: fc.constantFrom(-5, 0, 1, 2, 3),
+    wait: fc.nat(2),
+  });
+  fc.assert(
+    fc.property(
+      fc.array(claim, { minLength: 1, maxLength: 20 }),
+      fc.boolean(),
+      (claims, isAtOnce) => {
+        const scenario = world();
+        for (const { of, by, end, wait } of claims) {
+          scenario.wait(wait).given(fact(of, 1, { source: by, valid_until: iso(NOW + end) }));
+          if (isAtOnce) scenario.settle();
+        }
+        scenario.settle(FAR);
+        const said = derivedIn(scenario, "freshness.expired").map(
+          (expired) => `${payloadOf(expired).resource} ${expired.valid_until}`,
+        );
+        assert.equal(new Set(said).size, said.length);
+      },
+    ),
+    { numRuns: RUNS },
+  );
 });
 
 const spec = world().decider.snapshots;

@@ -128,15 +128,62 @@ describe("the end of a window", () => {
     expiresAt(scenario, NOW + 2000);
   });
 
-  test("two sources of one subject have a window each", () => {
+  test("of several claims on one subject that end together is told once", () => {
     const fields = { valid_until: iso(NOW + 1000) };
-    const scenario = world().given(
-      fact("t", 1, fields),
-      fact("t", 1, { ...fields, source: "agent:b" }),
-    );
-    const causes = derived(scenario, NOW + 1000).map(({ causation_id }) => causation_id);
-    assert.equal(new Set(causes).size, 2);
+    const first = fact("t", 1, fields);
+    const second = fact("t", 1, { ...fields, source: "agent:b" });
+    const scenario = world().given(first, second, fact("u", 1, fields));
+    scenario.given(fact("t", 1, { valid_until: iso(NOW + 2000), source: "agent:c" }));
+    const [expired, other, ...more] = derived(scenario, NOW + 1000);
+    assert.deepEqual(more, []);
+    assert.equal(payloadOf(other).resource, "memory:u");
+    assert.equal(expired?.causation_id, first.id);
+    assert.deepEqual(payloadOf(expired).claims, [
+      { source: "agent:a", event_id: first.id },
+      { source: "agent:b", event_id: second.id },
+    ]);
+    assert.equal(payloadOf(expired).claim_count, 2);
+    assert.equal(read(scenario, "stale", {}).total, 3);
+    assert.deepEqual(against(scenario, { key: KEY, source: "agent:b" }), ["stale"]);
+    assert.deepEqual(against(scenario, { key: KEY }), [], "one still holds");
+    expiresAt(scenario, NOW + 2000);
   });
+
+  test("many that end together are told of once; some are listed, all counted", () => {
+    const scenario = world();
+    const fields = { valid_until: iso(NOW + 1000) };
+    for (let at = 0; at < 30; at += 1) {
+      scenario.given(fact("t", 1, { ...fields, source: `agent:${at}` }));
+    }
+    const payload = expiresAt(scenario, NOW + 1000);
+    assert.equal((payload.claims as JsonObject[]).length, 20);
+    assert.equal(payload.claim_count, 30);
+  });
+
+  const late: [string, (scenario: World, fields: Fields) => World][] = [
+    ["by its source", (scenario, fields) => scenario.given(fact("t", 2, fields))],
+    [
+      "by another",
+      (scenario, fields) => scenario.given(fact("t", 1, { ...fields, source: "agent:b" })),
+    ],
+    [
+      "after it was taken back",
+      (scenario, fields) => scenario.given(retract("t"), fact("t", 1, fields)),
+    ],
+  ];
+  for (const [how, said] of late) {
+    test(`what has ended is told once, also when it is said again ${how}`, () => {
+      const fields = { valid_until: iso(NOW + 1000) };
+      const scenario = world().given(fact("t", 1, fields));
+      derived(scenario, NOW + 1000);
+      said(scenario.wait(1), fields);
+      assert.deepEqual(derived(scenario), []);
+      assert.deepEqual(against(scenario, { key: KEY }), ["stale"]);
+      assert.ok(Number(read(scenario, "stale", {}).total) >= 1);
+      const [another] = derived(said(scenario, { valid_until: iso(NOW + 999) }));
+      assert.equal(another?.valid_until, iso(NOW + 999), "another end is told");
+    });
+  }
 
   test("an expiry that somebody else tells of changes nothing", () => {
     const scenario = world().given(
@@ -185,6 +232,16 @@ describe("K11 a window that is changed", () => {
     scenario.when(longer).accepted({ applied: true });
     assert.deepEqual(against(scenario, { key: KEY }), []);
     expiresAt(scenario, at("11:00"));
+  });
+
+  test("shortened to an end that was told of, after it was fresh again, it ends once more", () => {
+    const scenario = claimed();
+    scenario.given(fact("t", 1, { source: "agent:b", valid_until: iso(at("10:00")) }));
+    assert.equal(derived(scenario, at("10:00")).length, 1);
+    scenario.at(at("10:10")).given(changed("11:00", "10:10"), changed("10:00", "10:10"));
+    assert.equal(derived(scenario).length, 1);
+    scenario.given(changed("10:00", "10:10"));
+    assert.deepEqual(derived(scenario), [], "no other end");
   });
 
   test("out of order the newer decision stays, and the late one is flagged", () => {

@@ -116,6 +116,19 @@ describe("a retraction", () => {
     assert.deepEqual(marked(scenario.settle()), ["b"]);
   });
 
+  test("comes to its end where what is over rests on itself", () => {
+    const scenario = world().given(
+      fact("base", 1, { id: "base" }),
+      named("a", ["base", "b"]),
+      named("b", ["a"]),
+      named("c", ["b"]),
+      event("memory.fact.invalidated", { fact_id: "a" }),
+      event("memory.fact.invalidated", { fact_id: "b" }),
+      retract("base"),
+    );
+    assert.deepEqual(marked(scenario.settle()), ["c"]);
+  });
+
   test("of what takes the place of another puts that one in doubt again", () => {
     const scenario = world().given(fact("old", 1, { id: "old" }), fact("new", 2, { id: "new" }));
     scenario.given(event("memory.fact.invalidated", { fact_id: "old", replaced_by: "new" }));

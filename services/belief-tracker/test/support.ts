@@ -1,4 +1,5 @@
-import type { DomainEntry, Envelope } from "@harmovela/envelope";
+import assert from "node:assert/strict";
+import type { DomainEntry, Envelope, EventEntry } from "@harmovela/envelope";
 import type { JsonObject, JsonValue } from "@harmovela/failure";
 import { type Given, given } from "@harmovela/testkit";
 import { type BeliefSettings, createBeliefDecider, DEFAULT_BELIEF_SETTINGS } from "../src/index.ts";
@@ -100,4 +101,37 @@ export function against(scenario: World, params: JsonObject): string[] {
   const codes = (reasons as JsonObject[]).map(({ reason }) => String(reason));
   if (useable === codes.length > 0) throw new Error("useable and reasons disagree");
   return [...new Set(codes)];
+}
+
+let observed = 0;
+
+/** Lets the service observe an entry of another domain's log. */
+export function observe(
+  scenario: World,
+  domain: "tasks" | "provenance",
+  envelope: Envelope,
+  cause: EventEntry["cause"] = { in: 1 },
+): World {
+  observed += 1;
+  const frame = { tenant: scenario.tenant, cause, at: scenario.now, epoch: 1, prev: 0, seen: {} };
+  const entry = { ...frame, seq: observed, kind: "event", envelope } as const;
+  scenario.decider.observe?.(scenario.state, domain, entry);
+  return scenario;
+}
+
+/** What speaks against acting on the claim, from each such time on. */
+export type Course = [number, string[]][];
+
+/** Follows the claim on `memory:t` over its whole life; tells when its expiries were logged. */
+export function follow(scenario: World, course: Course): number[] {
+  const told: number[] = [];
+  for (const [at, expected] of course) {
+    for (const now of [at - 1, at]) {
+      if (now < scenario.now) continue;
+      told.push(...derived(scenario, now).map(() => now));
+    }
+    assert.deepEqual(against(scenario, { key: "memory:t" }), expected, `${at - NOW} ms on`);
+  }
+  assert.deepEqual(derived(scenario, NOW + 1e9), [], "nothing more");
+  return told;
 }

@@ -2,6 +2,9 @@
 import type { DecideContext, Decision, Envelope, Judged } from "@harmovela/envelope";
 import { decideDelegation } from "./delegation/decide.ts";
 import { offeredRefusal } from "./delegation/refusals.ts";
+import { requestRefusal } from "./interruptions/requests.ts";
+import { stoppedRefusal } from "./interruptions/rules.ts";
+import { isStopped } from "./interruptions/state.ts";
 import { authorityRefusal, instanceRefusal, isEntitledToCancel } from "./rules/authority.ts";
 import { closedBy, closingRefusal } from "./rules/closing.ts";
 import { governanceRefusal } from "./rules/governance.ts";
@@ -24,7 +27,7 @@ export function decide(
   input: Judged,
   ctx: DecideContext,
 ): Decision {
-  const { envelope, tenant } = input;
+  const { envelope, tenant, source } = input;
   const denied = governanceRefusal(envelope);
   if (denied) return { reject: denied };
   if (envelope.type === "session.heartbeat") return { ignore: "heartbeat" };
@@ -48,7 +51,7 @@ export function decide(
     return { reject: refusal("task_error", `task ${id} is not known`, { task_id: id }) };
   }
   if (task.ended) return decideOnEnded(task, input);
-  return decideOnLive(task, input);
+  return decideOnLive(task, input, source === settings.interruptionManager);
 }
 
 function invalidSpan(envelope: Envelope) {
@@ -75,18 +78,20 @@ function decideOnEnded(task: Task, input: Judged): Decision {
     : { reject: alreadyEnded(task), ...lateBy(task, input) };
 }
 
-/** Its runner goes on with a task that has ended, or whose end is settled. */
+/** Its runner goes on with a task that has ended, or whose end is settled, or that is stopped. */
 function lateBy(task: Task, { source }: Judged): { late?: string } {
-  const isOver = task.ended !== undefined || closedBy(task)?.hard === true;
+  const isOver = task.ended !== undefined || closedBy(task)?.hard === true || isStopped(task);
   return isOver && source === task.owner ? { late: task.id } : {};
 }
 
-function decideOnLive(task: Task, input: Judged): Decision {
+function decideOnLive(task: Task, input: Judged, isManager: boolean): Decision {
   const { envelope, source } = input;
   const { type } = envelope;
   const refused =
-    authorityRefusal(task, type, source) ??
-    instanceRefusal(task, envelope) ??
+    (isManager
+      ? requestRefusal(task, envelope)
+      : (authorityRefusal(task, type, source) ?? instanceRefusal(task, envelope))) ??
+    stoppedRefusal(task, type) ??
     offeredRefusal(task, type) ??
     parentRefusal(task, envelope) ??
     planIdRefusal(task, envelope) ??

@@ -8,18 +8,19 @@ import { owedByFamily, sooner } from "./families/owed.ts";
 import { isWatched } from "./families/sessions.ts";
 import { Heap } from "./heap.ts";
 import { followSessionEnd, wakeLost } from "./instances.ts";
+import { observeInterruptions } from "./interruptions/observe.ts";
 import { owed } from "./owed.ts";
 import { Ring } from "./ring.ts";
 import type { TaskSettings } from "./settings.ts";
 import { createState, type TaskState } from "./state.ts";
 
 /** Of the state's form; raised with every change to what `TaskState` holds. */
-const SNAPSHOT_VERSION = 2;
+const SNAPSHOT_VERSION = 3;
 
 /**
  * The decider of the domain `tasks`: tasks, their tree, how they end and change hands (spec 5.4 to
  * 5.6, 7, 9.8), and around them sessions, subscriptions, commands, queries, tool calls and budgets (4.3, 5.1, 5.2, 5.9, 5.10).
- * Families without rules of their own are accepted as facts.
+ * Families without rules of their own are accepted as facts. It observes `interruptions`: what is stopped, and what its service may ask for.
  */
 export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
   const { service } = settings;
@@ -35,6 +36,9 @@ export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
       evolve(state, settings, entry);
       evolveFamily(state.families, settings, entry);
       followSessionEnd(state, entry);
+    },
+    observe: (state, domain, entry) => {
+      if (domain === "interruptions") observeInterruptions(state, settings, entry);
     },
     owed: (state, now, { heartbeats }) =>
       sooner(owedByFamily(state.families, service, now, heartbeats), owed(state, settings, now)),

@@ -24,6 +24,7 @@ function describeTask(task: Task): JsonObject {
     target: task.target ?? null,
     owner: task.owner ?? null,
     instance: describeInstance(task),
+    isFree: task.isFree,
     session: task.session ?? null,
     namesTenant: task.namesTenant,
     isSubmitted: task.isSubmitted,
@@ -32,6 +33,7 @@ function describeTask(task: Task): JsonObject {
     submittedSeq: task.submittedSeq,
     lastSeq: task.lastSeq,
     lastAt: task.lastAt,
+    hold: task.hold ? (JSON.parse(JSON.stringify(task.hold)) as JsonObject) : null,
     cancelRequested: task.cancelRequested ?? null,
     endPromised: task.endPromised,
     childCount: task.childCount,
@@ -70,7 +72,12 @@ function describePlan(plan: PlanState): JsonObject {
 function overOf({ over }: TaskState): JsonValue {
   return over.items.slice(over.head).flatMap((item) => {
     if (item === undefined) return [];
-    const id = item.kind === "task" ? item.task.id : item.delegation.taskId;
+    const id =
+      item.kind === "task"
+        ? item.task.id
+        : item.kind === "offer"
+          ? item.delegation.taskId
+          : item.compensation.taskId;
     return [[item.kind, item.tenant.name, id, item.at]];
   });
 }
@@ -83,6 +90,7 @@ export function describeState(state: TaskState): JsonValue {
     tasks: byKey(tenant.tasks).map(describeTask),
     plans: byKey(tenant.plans).map(describePlan),
     delegations: describeDelegations(tenant.delegations),
+    compensations: byKey(tenant.compensations).map((known) => JSON.parse(JSON.stringify(known))),
   }));
   return {
     tenants,

@@ -6,7 +6,15 @@ export function settingsFrom(
   problems: string[],
 ): Partial<TaskSettings> {
   const { HARMOVELA_ORPHANED_TASKS: orphanedTasks = "" } = env;
-  if (orphanedTasks === "fail" || orphanedTasks === "keep") return { orphanedTasks };
-  if (orphanedTasks !== "") problems.push("HARMOVELA_ORPHANED_TASKS must be fail or keep");
+  switch (orphanedTasks) {
+    case "fail":
+    case "keep":
+    case "interrupt":
+      return { orphanedTasks };
+    case "":
+      break;
+    default:
+      problems.push("HARMOVELA_ORPHANED_TASKS must be fail, keep or interrupt");
+  }
   return {};
 }

@@ -53,7 +53,7 @@ function evolveEvent(state: TaskState, settings: TaskSettings, entry: EventEntry
   if (isAnswer(settings, entry)) return;
   if (envelope.type === "task.submitted") {
     const known = findTask(state, entry.tenant, taskIdOf(envelope) ?? "");
-    const problem = addTask(state, entry);
+    const problem = addTask(state, settings, entry);
     if (problem) misfit(entry, problem);
     if (known && !known.ended) remember(known, entry.seq);
     return;
@@ -123,6 +123,8 @@ function move(
   task.state = to;
   if ((to === "accepted" || to === "started") && task.owner === undefined) {
     task.owner = nameIn(task.tenant, entry.envelope.source);
+    giveTo(state, task, instanceOf(state, task.tenant, entry.envelope));
+  } else if (task.isFree && entry.envelope.source === task.owner) {
     giveTo(state, task, instanceOf(state, task.tenant, entry.envelope));
   }
 }

@@ -9,16 +9,18 @@
  */
 import type { Instant } from "@harmovela/envelope";
 import type { Delegation, DelegationBook } from "./delegation/state.ts";
+import type { Compensation } from "./interruptions/state.ts";
 import type { Task, TaskState, TenantState } from "./state.ts";
 import { unlinkChild } from "./tree.ts";
 
 /** More than one entry can end, so that the queue gets shorter. */
 const FORGOTTEN_MAX = 64;
 
-/** A task that has ended, or an offer that was refused or has given way to another. */
+/** A task that has ended, an offer that was refused or has given way to another, or a compensation that was asked for. */
 export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
   | { readonly kind: "task"; readonly task: Task }
   | { readonly kind: "offer"; readonly delegation: Delegation }
+  | { readonly kind: "compensation"; readonly compensation: Compensation }
 );
 
 /** Lets go of what ended longer ago than the retention at the time of an entry (F1, F3). */
@@ -27,14 +29,25 @@ export function forget(state: TaskState, retentionMs: number, at: Instant): void
     const oldest = state.over.peek();
     if (oldest === undefined || oldest.at + retentionMs >= at) break;
     state.over.shift();
-    if (oldest.kind === "task") forgetTask(oldest.task);
-    else forgetOffer(oldest.tenant, oldest.delegation);
+    switch (oldest.kind) {
+      case "task":
+        forgetTask(oldest.task);
+        break;
+      case "offer":
+        forgetOffer(oldest.tenant, oldest.delegation);
+        break;
+      case "compensation":
+        forgetCompensation(oldest.tenant, oldest.compensation);
+    }
     closeTenant(state, oldest.tenant);
   }
   forgetTokens(state, at);
 }
 
 function forgetTask(task: Task): void {
+  const { tasks, compensations } = task.tenant;
+  const isCurrent = tasks.get(task.id) === task;
+  if (isCurrent && compensations.get(task.id)?.isMade) compensations.delete(task.id);
   release(task);
   leaveCursors(task);
   unlinkChild(task);
@@ -72,6 +85,12 @@ function forgetOffer({ tasks, delegations }: TenantState, delegation: Delegation
   }
 }
 
+/** One whose task has never come; else it goes with its task. */
+function forgetCompensation({ compensations }: TenantState, compensation: Compensation): void {
+  const { taskId, isMade } = compensation;
+  if (!isMade && compensations.get(taskId) === compensation) compensations.delete(taskId);
+}
+
 function dropKey({ byKey }: DelegationBook, { retry }: Delegation): void {
   if (retry && byKey.get(retry.key) === retry) byKey.delete(retry.key);
 }
@@ -90,8 +109,9 @@ function forgetTokens(state: TaskState, at: Instant): void {
 
 /** Nothing is left of a tenant of whom nothing is remembered. */
 function closeTenant(state: TaskState, tenant: TenantState): void {
-  const { tasks, plans, delegations } = tenant;
+  const { tasks, plans, delegations, compensations } = tenant;
   const { byTask, byKey, tokens } = delegations;
-  const count = tasks.size + plans.size + byTask.size + byKey.size + tokens.known.size;
+  const own = tasks.size + plans.size + compensations.size;
+  const count = own + byTask.size + byKey.size + tokens.known.size;
   if (count === 0 && state.tenants.get(tenant.name) === tenant) state.tenants.delete(tenant.name);
 }

@@ -6,6 +6,7 @@
  * N2 The end of the session gives it back to the agent: another instance may go on with it.
  * N3 A session that was lost owes the failure of every task it had, where the setting says so. They
  *    are owed one by one, so that the end of a session costs the same whatever it had.
+ * N4 A task that is stopped does not fail with its session: another process resumes it.
  */
 import {
   type DomainEntry,
@@ -14,6 +15,7 @@ import {
   isTerminalSession,
   sessionIdOf,
 } from "@harmovela/envelope";
+import { isStopped } from "./interruptions/state.ts";
 import { Ring } from "./ring.ts";
 import { payloadObject } from "./rules/identity.ts";
 import type { InstanceState, PlanState, Task, TaskState, TenantState } from "./state.ts";
@@ -52,6 +54,7 @@ export function isElsewhere(
 
 /** From now on the task is this instance's, or with none its agent's. */
 export function giveTo(state: TaskState, task: Task, instance: InstanceState | undefined): void {
+  task.isFree = false;
   if (task.instance === instance) return;
   takeBack(state, task);
   task.instance = instance;
@@ -89,6 +92,8 @@ export function pickUp(state: TaskState, task: Task): void {
 }
 
 function hold(state: TaskState, instance: InstanceState, task: Task): void {
+  // N4.
+  if (isStopped(task)) return;
   instance.tasks.add(task);
   if (instance.lost) state.ring.add(instance);
 }

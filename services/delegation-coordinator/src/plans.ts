@@ -1,6 +1,8 @@
 /** Opening and closing of plans; called by `evolve` alone. */
 import type { Envelope, Instant } from "@harmovela/envelope";
 import { pickUp } from "./instances.ts";
+import { hasRunner } from "./interruptions/state.ts";
+import { nearestPlan } from "./rules/closing.ts";
 import { millisecondsOf } from "./rules/identity.ts";
 import type { TerminalType } from "./rules/transitions.ts";
 import { LAST_INSTANT, type TaskSettings } from "./settings.ts";
@@ -74,11 +76,20 @@ export function openGentlePlan(state: TaskState, settings: TaskSettings, opening
   const graceMs = typeof grace === "number" ? grace : settings.defaultGraceMs;
   const plan = createPlan(opening, false, graceMs);
   const isTold = root.owner === envelope.target || root.owner === envelope.source;
-  plan.next = root.owner === undefined || isTold ? root.firstLive : root;
-  if (root.owner === undefined && root.liveCount === 0) plan.ready.add(root);
+  plan.next = !hasRunner(root) || isTold ? root.firstLive : root;
+  if (!hasRunner(root) && root.liveCount === 0) plan.ready.add(root);
   root.cancelRequested = opening.id;
   install(state, plan);
   if (plan.grace) state.timers.add(plan.grace);
+}
+
+/** A task with neither runner nor live child is cancelled by the request's plan around it. */
+export function offerToPlan(state: TaskState, task: Task): void {
+  if (state.gentleCount === 0 || task.liveCount > 0 || hasRunner(task)) return;
+  const plan = nearestPlan(task);
+  if (plan === undefined || plan.hard) return;
+  plan.ready.add(task);
+  state.ring.add(plan);
 }
 
 /** The grace has passed: its first forced entry is logged. */

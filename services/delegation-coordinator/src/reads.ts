@@ -1,6 +1,7 @@
 /** Answers about tasks. Pure functions of the state; each is bounded, whatever the tree holds. */
 import type { JsonObject } from "@harmovela/failure";
 import { delegationOf } from "./delegation/state.ts";
+import { interruptionView } from "./interruptions/reads.ts";
 import { closedBy } from "./rules/closing.ts";
 import { winnerOf } from "./rules/refusals.ts";
 import { findTask, type Task, type TaskState } from "./state.ts";
@@ -29,6 +30,7 @@ function viewOf(found: Task): JsonObject {
     children: found.childCount,
     live_children: found.liveCount,
     ...winnerOf(found),
+    ...interruptionView(found),
   };
   if (found.forgottenCount > 0) view.forgotten_children = found.forgottenCount;
   if (found.parent) view.parent_task_id = found.parent.id;
@@ -37,6 +39,7 @@ function viewOf(found: Task): JsonObject {
   if (owner !== undefined) view.owner = owner;
   if (found.owner !== undefined && found.owner !== owner) view.worker = found.owner;
   if (found.instance && !found.instance.isOver) view.session_id = found.instance.session;
+  if (found.isFree) view.is_free = true;
   if (found.deadline) view.deadline_at_ms = found.deadline.due;
   if (found.cancelRequested !== undefined) view.cancel_requested_by = found.cancelRequested;
   if (found.ended?.reason !== undefined) view.reason = found.ended.reason;

@@ -22,7 +22,7 @@ export function createCoordinator(
     service: complete.service,
     decider: createTaskDecider(complete),
     settings: { ...complete },
-    observes: [],
+    observes: ["interruptions"],
     issueToken,
     reads: {
       ...DELEGATION_READS,

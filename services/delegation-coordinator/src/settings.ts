@@ -9,9 +9,11 @@ export interface TaskSettings extends FamilySettings {
   defaultGraceMs: number;
   /**
    * What becomes of the tasks that a session had which was lost: they fail, or they stay for the other
-   * sessions of their agent.
+   * sessions of their agent, or they are left to the interruption manager, which stops them.
    */
-  orphanedTasks: "fail" | "keep";
+  orphanedTasks: "fail" | "keep" | "interrupt";
+  /** Who writes the log of `interruptions`, and asks for what follows from it. */
+  interruptionManager: string;
   /** The identity under which the service writes derived events. */
   service: string;
 }
@@ -21,6 +23,7 @@ export const DEFAULT_TASK_SETTINGS: TaskSettings = {
   maxDepth: 1000,
   defaultGraceMs: 5000,
   orphanedTasks: "fail",
+  interruptionManager: "service:interruption-manager",
   service: "service:delegation-coordinator",
 };
 

@@ -11,6 +11,7 @@ import type { DelegationBook, DelegationTimer } from "./delegation/state.ts";
 import { createFamilyState, type FamilyState } from "./families/state.ts";
 import type { Over } from "./forgetting.ts";
 import { Heap } from "./heap.ts";
+import type { Compensation, Hold } from "./interruptions/state.ts";
 import { Ring } from "./ring.ts";
 import type { TaskStateName, TerminalType } from "./rules/transitions.ts";
 import type { TaskSettings } from "./settings.ts";
@@ -50,6 +51,8 @@ export interface Task {
   owner: string | undefined;
   /** The process of the owner that has it; none: any of them (spec 5.1). */
   instance: InstanceState | undefined;
+  /** Resumed by somebody else: the first process of its owner that works on it has it (spec 5.7). */
+  isFree: boolean;
   /** The plan under which the failure sleeps that the loss of its instance owes. */
   asleepUnder: PlanState | undefined;
   /** Of the ring of its instance. */
@@ -59,6 +62,8 @@ export interface Task {
   lastSeq: number;
   lastAt: Instant;
   ended: Ending | undefined;
+  /** Its interruption, while there is one. */
+  hold: Hold | undefined;
   /** The plan whose root this task is. */
   plan: PlanState | undefined;
   /** The request that asks this task's runner to stop. */
@@ -186,6 +191,8 @@ export interface TenantState {
   /** By session; those whose session is live. */
   readonly instances: Map<string, InstanceState>;
   readonly delegations: DelegationBook;
+  /** By the task that undoes another one. */
+  readonly compensations: Map<string, Compensation>;
 }
 
 export interface TaskState {

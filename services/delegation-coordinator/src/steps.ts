@@ -4,6 +4,7 @@
  */
 import type { Envelope } from "@harmovela/envelope";
 import { derivedCancelled, derivedRequest, endIdOf, requestAbove } from "./derived.ts";
+import { hasRunner } from "./interruptions/state.ts";
 import { nearestPlan } from "./rules/closing.ts";
 import type { TaskSettings } from "./settings.ts";
 import type { PlanState, Task } from "./state.ts";
@@ -47,7 +48,7 @@ export function gentleStep(settings: TaskSettings, plan: PlanState): Envelope | 
     derivedCancelled(settings, plan, task, { forced: false, causation: requestAbove(plan, task) });
 
   for (const task of plan.ready) {
-    if (nearestPlan(task) === plan) return cancelled(task);
+    if (nearestPlan(task) === plan && !hasRunner(task)) return cancelled(task);
     plan.ready.delete(task);
   }
   while (plan.next) {
@@ -55,7 +56,7 @@ export function gentleStep(settings: TaskSettings, plan: PlanState): Envelope | 
     if (task !== plan.root && task.plan) {
       // A plan of its own ends this subtree.
       plan.next = nextOutside(task, plan.root);
-    } else if (task.owner !== undefined) {
+    } else if (hasRunner(task)) {
       return derivedRequest(settings, plan, task);
     } else if (task.liveCount === 0) {
       return cancelled(task);

@@ -1,6 +1,8 @@
 /** `task.submitted`: a new task, under a parent or as a root (spec 5.4, 5.5). */
 import type { DecideContext, Decision, Envelope, Judged } from "@harmovela/envelope";
 import type { ErrorPayload } from "@harmovela/failure";
+import { decideCompensationTask, reservedRefusal } from "./interruptions/requests.ts";
+import { stoppedParentRefusal, stoppedRefusal } from "./interruptions/rules.ts";
 import { isEntitledToCancel } from "./rules/authority.ts";
 import { closedBy } from "./rules/closing.ts";
 import { hasTwoParents, parentIdOf, payloadObject, taskIdOf } from "./rules/identity.ts";
@@ -20,13 +22,18 @@ export function decideSubmission(
   const { envelope, tenant } = input;
   const named = taskIdOf(envelope);
   const id = named ?? `task_${ctx.deriveId("task").slice(-ULID_LENGTH)}`;
+  if (named !== undefined && input.source === settings.interruptionManager) {
+    return decideCompensationTask(state, input, named);
+  }
   const known = findTask(state, tenant, id);
   if (known && !known.isSubmitted && !known.ended) return decideFillIn(known, input);
   if (known) {
     const details = { task_id: id, state: known.state, ...winnerOf(known) };
     return { reject: refusal("task_error", `task ${id} exists already`, details) };
   }
-  const refused = parentRefusal(state, settings, input, id);
+  const refused =
+    reservedRefusal(state.tenants.get(tenant), input, id) ??
+    parentRefusal(state, settings, input, id);
   if (refused) return { reject: refused };
   if (named !== undefined) return { accept: envelope };
   return { accept: withTaskId(envelope, id), verdict: { task_id: id } };
@@ -47,6 +54,8 @@ function decideFillIn(task: Task, { envelope, source }: Judged): Decision {
   }
   const plan = closedBy(task);
   if (plan) return { reject: settling(task, plan, `task ${task.id} is being ended`) };
+  const stopped = stoppedRefusal(task, envelope.type);
+  if (stopped) return { reject: stopped };
   return { accept: envelope };
 }
 
@@ -77,6 +86,8 @@ export function parentRefusal(
   }
   const plan = closedBy(parent);
   if (plan) return settling(parent, plan, `parent ${parentId} is being ended`);
+  const stopped = stoppedParentRefusal(parent, details);
+  if (stopped) return stopped;
   if (parent.depth + 1 > settings.maxDepth) {
     const message = `task ${id} would stand deeper than ${settings.maxDepth} levels`;
     return refusal("task_error", message, { ...details, depth_max: settings.maxDepth });

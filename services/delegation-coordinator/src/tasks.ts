@@ -4,8 +4,8 @@ import { voidDelegation } from "./delegation/offer.ts";
 import { createDelegationBook } from "./delegation/state.ts";
 import { release } from "./forgetting.ts";
 import { takeBack } from "./instances.ts";
-import { removePlan } from "./plans.ts";
-import { nearestPlan } from "./rules/closing.ts";
+import { isRequestOf } from "./interruptions/requests.ts";
+import { offerToPlan, removePlan } from "./plans.ts";
 import { millisecondsOf, parentIdOf, payloadObject, taskIdOf, textOf } from "./rules/identity.ts";
 import { bounded } from "./rules/text.ts";
 import type { TerminalName } from "./rules/transitions.ts";
@@ -14,7 +14,7 @@ import type { DeadlineTimer, Task, TaskState, TenantState } from "./state.ts";
 import { dropTimer } from "./timers.ts";
 import { linkChild, nextOutside, unlinkChild, unlinkLive } from "./tree.ts";
 
-function openTenant(state: TaskState, name: string): TenantState {
+export function openTenant(state: TaskState, name: string): TenantState {
   let tenant = state.tenants.get(name);
   if (tenant === undefined) {
     tenant = {
@@ -24,6 +24,7 @@ function openTenant(state: TaskState, name: string): TenantState {
       names: { recent: new Map(), before: new Map() },
       instances: new Map(),
       delegations: createDelegationBook(name, state.tokens),
+      compensations: new Map(),
     };
     state.tenants.set(name, tenant);
   }
@@ -57,20 +58,33 @@ export function makeRoom(task: Task | undefined): Task | undefined {
 }
 
 /** Adds a submitted task, or fills in one that a delegation has made; what is wrong with the entry, when something is. */
-export function addTask(state: TaskState, entry: EventEntry): string | undefined {
+export function addTask(
+  state: TaskState,
+  settings: TaskSettings,
+  entry: EventEntry,
+): string | undefined {
   const { envelope, seq } = entry;
   const id = taskIdOf(envelope);
   if (id === undefined) return "a submission without task id";
-  const known = makeRoom(state.tenants.get(entry.tenant)?.tasks.get(id));
-  const task = known ? fillIn(known, entry) : insertTask(state, entry, id, envelope.target);
+  const tenant = state.tenants.get(entry.tenant);
+  const known = makeRoom(tenant?.tasks.get(id));
+  const compensation = tenant?.compensations.get(id);
+  const isRequest = isRequestOf(compensation, envelope, settings.interruptionManager);
+  const submitter = isRequest ? compensation.requester : envelope.source;
+  const task = known
+    ? fillIn(known, entry, isRequest && !compensation.isRequested)
+    : insertTask(state, entry, id, envelope.target, submitter);
   if (typeof task === "string") return task;
-  task.isSubmitted = true;
+  if (isRequest) compensation.isRequested = true;
+  else task.isSubmitted = true;
   const due = deadlineOf(entry);
   if (due !== undefined) setDeadline(state, task, { due, order: seq, causation: envelope.id });
   return undefined;
 }
 
-function fillIn(task: Task, { envelope, seq }: EventEntry): Task | string {
+/** A request that comes after the submission brings its deadline, and nothing else. */
+function fillIn(task: Task, { envelope, seq }: EventEntry, isRequest: boolean): Task | string {
+  if (isRequest) return task;
   if (task.isSubmitted) return `task ${task.id} exists`;
   task.session ??=
     envelope.session_id === undefined ? undefined : nameIn(task.tenant, envelope.session_id);
@@ -84,6 +98,7 @@ export function insertTask(
   entry: EventEntry,
   id: string,
   target: string | undefined,
+  submitter: string = entry.envelope.source,
 ): Task | string {
   const { envelope, seq, at } = entry;
   const tenant = openTenant(state, entry.tenant);
@@ -97,7 +112,7 @@ export function insertTask(
     tenant,
     parent,
     depth: parent ? parent.depth + 1 : 0,
-    submitter: nameIn(tenant, envelope.source),
+    submitter: nameIn(tenant, submitter),
     target: target === undefined ? undefined : nameIn(tenant, target),
     session: envelope.session_id === undefined ? undefined : nameIn(tenant, envelope.session_id),
     namesTenant: envelope.tenant_id !== undefined,
@@ -106,6 +121,7 @@ export function insertTask(
     state: "submitted",
     owner: undefined,
     instance: undefined,
+    isFree: false,
     asleepUnder: undefined,
     ringNext: undefined,
     ringPrev: undefined,
@@ -113,6 +129,7 @@ export function insertTask(
     lastSeq: seq,
     lastAt: at,
     ended: undefined,
+    hold: undefined,
     plan: undefined,
     cancelRequested: undefined,
     endPromised: false,
@@ -131,6 +148,8 @@ export function insertTask(
     entryCount: 1,
   };
   tenant.tasks.set(id, task);
+  const compensation = tenant.compensations.get(id);
+  if (compensation) compensation.isMade = true;
   if (parent) linkChild(parent, task);
   return task;
 }
@@ -162,7 +181,13 @@ export function removeTask(state: TaskState, task: Task): void {
   unlinkLive(task);
   unlinkChild(task);
   if (task.parent) task.parent.childCount -= 1;
-  task.tenant.tasks.delete(task.id);
+  const { tenant } = task;
+  tenant.tasks.delete(task.id);
+  const compensation = tenant.compensations.get(task.id);
+  if (compensation === undefined) return;
+  // Its task may still come, by another offer or by the request.
+  compensation.isMade = false;
+  state.over.push({ kind: "compensation", at: task.lastAt, tenant, compensation });
 }
 
 /** `timeout_ms` and `deadline_ms` mean the same and run from receipt; the tighter one rules (spec 5.4, C32). */
@@ -188,9 +213,11 @@ export function endTask(
   const isPlanned = envelope.source === settings.service;
   leaveWalks(state, task);
   unlinkLive(task);
-  offerParent(state, task);
+  // A parent without runner whose last live child has ended.
+  if (task.parent) offerToPlan(state, task.parent);
   const reason = textOf(envelope, "reason") ?? errorMessageOf(entry);
   task.state = to;
+  task.hold = undefined;
   task.ended = {
     id: envelope.id,
     type: `task.${to}`,
@@ -226,15 +253,4 @@ function leaveWalks(state: TaskState, task: Task): void {
     if (plan && plan.next === task) plan.next = nextOutside(task, plan.root);
     plan?.ready.delete(task);
   }
-}
-
-/** A parent without runner whose last live child has ended is cancelled by the request's plan around it. */
-function offerParent(state: TaskState, task: Task): void {
-  const { parent } = task;
-  if (state.gentleCount === 0 || !parent || parent.liveCount > 0 || parent.owner !== undefined)
-    return;
-  const plan = nearestPlan(parent);
-  if (plan === undefined || plan.hard) return;
-  plan.ready.add(parent);
-  state.ring.add(plan);
 }

@@ -1,5 +1,7 @@
 /** One plain sentence about what a task waits for, or how it ended. */
 import { formatInstant, type Instant } from "@harmovela/envelope";
+import { interruptingOf, stoppedOf } from "./interruptions/reads.ts";
+import { isStopped } from "./interruptions/state.ts";
 import { closedBy } from "./rules/closing.ts";
 import { type Ending, findTask, type PlanState, type Task, type TaskState } from "./state.ts";
 import { nextInPreorder } from "./tree.ts";
@@ -18,12 +20,13 @@ export function why(
   if (task === undefined) return undefined;
   if (task.ended) return `${task.id} ${endingOf(task, task.ended)}.`;
   const plan = closedBy(task);
-  const what = plan ? settlingOf(task, plan) : waitingOf(task, now);
+  const what = plan ? settlingOf(task, plan) : (stoppedOf(task) ?? waitingOf(task, now));
   return `${task.id} (${standing(task)}) ${what}.`;
 }
 
 function standing(task: Task): string {
-  if (task.owner !== undefined) return `${task.state}, owner ${task.owner}`;
+  const stopped = isStopped(task) ? ", stopped" : "";
+  if (task.owner !== undefined) return `${task.state}, owner ${task.owner}${stopped}`;
   return task.target === undefined ? task.state : `${task.state}, for ${task.target}`;
 }
 
@@ -43,7 +46,8 @@ function waitingOf(task: Task, now: Instant): string {
     const noun = task.liveCount === 1 ? "child" : "children";
     return `waits for ${task.liveCount} live ${noun}: ${named.join(", ")}${more}${limit}`;
   }
-  if (task.owner !== undefined) return `waits for its owner, ${age(task, now)}${limit}`;
+  const asked = interruptingOf(task);
+  if (task.owner !== undefined) return `waits for its owner, ${age(task, now)}${limit}${asked}`;
   const taker = task.target ?? "anybody";
   return `waits for ${taker} to accept it, ${age(task, now)}${limit}`;
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import type { DomainEntry } from "@harmovela/envelope";
 import { parentIdOf, taskIdOf } from "../src/rules/identity.ts";
+import { MANAGER } from "./interruption-support.ts";
 import { SERVICE } from "./support.ts";
 
 const TERMINAL = new Set(["task.completed", "task.failed", "task.cancelled", "task.timed_out"]);
@@ -9,6 +10,7 @@ const TERMINAL = new Set(["task.completed", "task.failed", "task.cancelled", "ta
 export class Oracle {
   readonly #parents = new Map<string, string | undefined>();
   readonly #ended = new Set<string>();
+  readonly #submissions = new Set<string>();
   readonly #closed = new Map<string, string>();
   readonly cited = new Set<string>();
   readonly ids = new Set<string>();
@@ -50,7 +52,15 @@ export class Oracle {
     const over = this.#ancestors(task).find((at) => this.#closed.has(at));
     if (envelope.type === "task.submitted") {
       const parent = parentIdOf(envelope);
-      assert.ok(!this.#parents.has(task), "an id used twice");
+      // One that undoes another is submitted once as its request says, and once by whoever asked.
+      const by = envelope.source === MANAGER ? `${task} requested` : `${task} sent`;
+      assert.ok(!this.#submissions.has(by), "an id used twice");
+      const isSecond = this.#parents.has(task);
+      if (isSecond) assert.equal(parent, undefined, "a second submission with a parent");
+      const isAsked = envelope.source === MANAGER || this.#submissions.has(`${task} requested`);
+      assert.ok(!isSecond || isAsked, "an id used twice");
+      if (isSecond) assert.ok(over === undefined && !this.#ended.has(task), "submitted too late");
+      this.#submissions.add(by);
       if (parent !== undefined) {
         assert.ok(
           this.#parents.has(parent) && !this.#ended.has(parent),

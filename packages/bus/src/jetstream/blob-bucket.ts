@@ -1,39 +1,54 @@
-/** The bucket `HV_SNAPSHOTS`: an object store of NATS. */
+/** A bucket: an object store of NATS. */
 import { HarmovelaError } from "@harmovela/failure";
 import { jetstream, StorageType } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { API_ERROR, apiCodeOf } from "../api-error.ts";
-import type { BlobInfo, Blobs } from "../port.ts";
+import type { BlobInfo, BlobPage, Blobs, BlobsOptions } from "../port.ts";
 import { BLOB_BUCKET, BLOB_NOTES_MAX, blobInfo } from "../streams.ts";
-import { askApi, toJetStreamFailure } from "./api.ts";
+import { askApi, askStreams, toJetStreamFailure } from "./api.ts";
+import { BlobWalk } from "./blob-walk.ts";
 
 /** Of each chunk that is written, and of each question. */
 const TIMEOUT_MS = 5_000;
 /** A blob that takes longer than this to come is given up. */
 const READ_MS_MAX = 120_000;
+/** Incomplete blobs that are removed at once; the next call goes on. */
+const INCOMPLETE_MAX = 256;
 
 /** Asks a question while the connection is up, and ends it when the connection is lost. */
 export type Ask = <T>(question: () => Promise<T>) => Promise<T>;
 
 export class BlobBucket implements Blobs {
   readonly #nats: NatsConnection;
-  readonly #replicas: number;
+  readonly #options: BlobsOptions;
+  readonly #name: string;
+  readonly #walk: BlobWalk;
   readonly #ask: Ask;
   #opened: Promise<ObjectStore> | undefined;
 
-  constructor(nats: NatsConnection, replicas: number, ask: Ask) {
+  constructor(nats: NatsConnection, options: BlobsOptions, ask: Ask) {
     this.#nats = nats;
-    this.#replicas = replicas;
+    this.#options = options;
+    this.#name = options.bucket ?? BLOB_BUCKET;
+    this.#walk = new BlobWalk(nats, this.#name);
     this.#ask = (question) => ask(() => typed(question));
   }
 
   async put(name: string, data: Uint8Array, notes: Record<string, string> = {}): Promise<void> {
     assertNotes(notes);
     const bucket = await this.#bucket();
-    await this.#ask(() =>
-      bucket.put({ name, metadata: notes }, streamOf(data), { timeout: TIMEOUT_MS }),
-    );
+    try {
+      await this.#ask(() =>
+        bucket.put({ name, metadata: notes }, streamOf(data), { timeout: TIMEOUT_MS }),
+      );
+    } catch (error) {
+      if (apiCodeOf(error) !== API_ERROR.storeFailed) throw error;
+      throw new HarmovelaError("store_full", "there is no room in the bucket", {
+        cause: error,
+        details: { bucket: this.#name, bytes: data.length },
+      });
+    }
   }
 
   async get(name: string): Promise<Uint8Array | undefined> {
@@ -52,11 +67,21 @@ export class BlobBucket implements Blobs {
       .sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
+  async page(from: number, limit: number): Promise<BlobPage> {
+    await this.#bucket();
+    return this.#ask(() => this.#walk.page(from, limit));
+  }
+
   async remove(name: string): Promise<void> {
     const bucket = await this.#bucket();
-    await this.#ask(() => bucket.delete(name)).catch((error: unknown) => {
-      if (apiCodeOf(error) !== API_ERROR.noMessageFound) throw error;
-    });
+    const info = await this.#ask(() => bucket.info(name));
+    // Its content first: what is left of it when this process dies in between is found by its name.
+    if (info) await this.#ask(() => this.#walk.purge(info.nuid, name));
+  }
+
+  async removeIncomplete(olderThanMs: number): Promise<number> {
+    await this.#bucket();
+    return this.#ask(() => this.#walk.removeIncomplete(olderThanMs, INCOMPLETE_MAX));
   }
 
   /** Made at its first use: who only reads what is not there needs none. */
@@ -72,8 +97,29 @@ export class BlobBucket implements Blobs {
 
   #open(): Promise<ObjectStore> {
     const objects = new Objm(jetstream(this.#nats, { checkAPI: false, timeout: TIMEOUT_MS }));
-    return this.#ask(() =>
-      objects.create(BLOB_BUCKET, { storage: StorageType.File, replicas: this.#replicas }),
+    const { replicas, maxBytes, mayCreate = true } = this.#options;
+    if (!mayCreate) return this.#ask(() => this.#openExisting(objects));
+    return this.#ask(async () => {
+      const bucket = await objects.create(this.#name, {
+        storage: StorageType.File,
+        replicas,
+        ...(maxBytes === undefined ? {} : { max_bytes: maxBytes }),
+      });
+      if (maxBytes !== undefined) await this.#setRoom(bucket, maxBytes);
+      return bucket;
+    });
+  }
+
+  async #openExisting(objects: Objm): Promise<ObjectStore> {
+    await askStreams(this.#nats, (streams) => streams.info(`OBJ_${this.#name}`));
+    return objects.open(this.#name, false);
+  }
+
+  async #setRoom(bucket: ObjectStore, maxBytes: number): Promise<void> {
+    const { streamInfo } = await bucket.status();
+    if (streamInfo.config.max_bytes === maxBytes) return;
+    await askStreams(this.#nats, (streams) =>
+      streams.update(streamInfo.config.name, { max_bytes: maxBytes }),
     );
   }
 }

@@ -13,6 +13,7 @@ import type {
   Appender,
   AppenderOptions,
   Blobs,
+  BlobsOptions,
   Bus,
   CoreMessage,
   Headers,
@@ -135,8 +136,8 @@ export class JetStreamBus implements Bus {
     );
   }
 
-  openBlobs({ replicas }: { replicas: number }): Blobs {
-    return new BlobBucket(this.nats, replicas, (question) => this.#ask(question));
+  openBlobs(options: BlobsOptions): Blobs {
+    return new BlobBucket(this.nats, options, (question) => this.#ask(question));
   }
 
   trim(stream: string, firstSeq: number): Promise<void> {

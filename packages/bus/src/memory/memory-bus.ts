@@ -10,6 +10,7 @@ import type {
   Appender,
   AppenderOptions,
   Blobs,
+  BlobsOptions,
   Bus,
   CoreMessage,
   Headers,
@@ -122,13 +123,15 @@ export class MemoryBus implements Bus {
     );
   }
 
-  openBlobs(): Blobs {
-    const { blobs } = this.#server;
+  openBlobs(options: BlobsOptions): Blobs {
+    const bucket = () => this.#server.bucket(options);
     return {
-      put: (name, data, notes) => this.#ask(() => blobs.put(name, data, notes)),
-      get: (name) => this.#ask(() => blobs.get(name)),
-      list: () => this.#ask(() => blobs.list()),
-      remove: (name) => this.#ask(() => blobs.remove(name)),
+      put: (name, data, notes) => this.#ask(() => bucket().put(name, data, notes)),
+      get: (name) => this.#ask(() => bucket().get(name)),
+      list: () => this.#ask(() => bucket().list()),
+      page: (from, limit) => this.#ask(() => bucket().page(from, limit)),
+      remove: (name) => this.#ask(() => bucket().remove(name)),
+      removeIncomplete: () => this.#ask(() => bucket().incomplete),
     };
   }
 

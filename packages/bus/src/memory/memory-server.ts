@@ -7,7 +7,8 @@ import { HarmovelaError } from "@harmovela/failure";
 import type { ApiError } from "../api-error.ts";
 import type { Clock } from "../clock.ts";
 import { EMPTY_BLOCK, headerText, headerValue } from "../header-block.ts";
-import type { StreamSpec, StreamState } from "../port.ts";
+import type { BlobsOptions, StreamSpec, StreamState } from "../port.ts";
+import { BLOB_BUCKET } from "../streams.ts";
 import { MemoryFaults } from "./faults.ts";
 import { matchesSubject, republished } from "./match.ts";
 import { MemoryBlobs } from "./memory-blobs.ts";
@@ -47,7 +48,7 @@ export class MemoryServer {
   readonly clock: Clock;
   readonly faults: MemoryFaults;
   readonly leases: MemoryLeases;
-  readonly blobs = new MemoryBlobs();
+  readonly #buckets = new Map<string, MemoryBlobs>();
   readonly #options: MemoryServerOptions;
   readonly #streams = new Map<string, MemoryStream>();
   readonly #subscriptions = new Set<ServerSubscription>();
@@ -96,6 +97,16 @@ export class MemoryServer {
 
   clientsNamed(name: string): MemoryBus[] {
     return this.clients().filter((bus) => bus.name === name);
+  }
+
+  /** Throws `no_service` for one that is not there and may not be made. */
+  bucket({ bucket: name = BLOB_BUCKET, mayCreate = true, maxBytes }: BlobsOptions): MemoryBlobs {
+    const known = this.#buckets.get(name);
+    if (!known && !mayCreate) throw new HarmovelaError("no_service", "there is no such bucket");
+    const bucket = known ?? new MemoryBlobs(() => this.#options.now());
+    this.#buckets.set(name, bucket);
+    if (mayCreate && maxBytes !== undefined) bucket.limit(maxBytes);
+    return bucket;
   }
 
   forget(bus: MemoryBus): void {

@@ -1,5 +1,6 @@
 import { isDerivedId, missingConditionalFields, sessionIdOf } from "@harmovela/envelope";
 import { type DomainEvent, payloadText } from "../domain-event.ts";
+import type { DomainRules, Missing } from "../domain-rules.ts";
 import type { FindingSink } from "../finding.ts";
 import { defaultSettings, readSettings } from "../settings.ts";
 import { type Assertion, assertionOf, assertsSomething } from "./assertion.ts";
@@ -10,16 +11,8 @@ import { FreshnessRules, renewAll } from "./freshness.ts";
 import type { Ledger } from "./ledger.ts";
 import { isInvalidation } from "./retraction.ts";
 
-/** What the log of a domain at rest should hold and does not. */
-export interface Missing {
-  rule: "mark-open" | "freshness-open" | "conflict-open";
-  seq: number;
-  subject: string;
-  message: string;
-}
-
 /** Every rule of the domain `beliefs` (spec 6): claims, what rests on them, and how long they hold. */
-export class BeliefDomain {
+export class BeliefDomain implements DomainRules {
   readonly #context: BeliefContext;
   readonly #conflicts: ConflictRules;
   readonly #dependents: DependentRules;

@@ -86,7 +86,7 @@ export class DependentRules {
   }
 
   /** A `state.invalidated` of the service. */
-  mark({ envelope }: DomainEvent, ledger: Ledger): void {
+  mark({ envelope, frame }: DomainEvent, ledger: Ledger): void {
     const { sink, isLenient } = this.#context;
     const resource = payloadText(envelope, "resource");
     const dependsOn = payloadField(envelope, "depends_on");
@@ -95,8 +95,15 @@ export class DependentRules {
       sink.add("mark-fields", `a mark of ${String(resource)} with belief_status ${status}`);
     }
     if (resource === undefined) return;
-    const retraction = ledger.retractions.get(envelope.causation_id ?? "");
+    const cause = envelope.causation_id ?? "";
+    const retraction = ledger.retractions.get(cause);
     if (retraction === undefined) {
+      // Evidence that was lost (spec section 8): of that the log of `provenance` tells.
+      const isOfProvenance = frame.seen.has("provenance") && !ledger.assertions.has(cause);
+      if (isOfProvenance) {
+        this.#markLost(envelope, ledger);
+        return;
+      }
       const message = `${resource} is marked because of ${String(envelope.causation_id)}, which retracts nothing`;
       if (!isLenient) sink.add("mark-cause", message);
       return;
@@ -116,6 +123,17 @@ export class DependentRules {
     if (marks > reached.length) {
       sink.add("mark-twice", `${resource} has been marked because of ${retraction.id} before`);
     }
+  }
+
+  /** Whoever is told of once for a loss is not told of again. */
+  #markLost(envelope: Envelope, ledger: Ledger): void {
+    const assertion = ledger.assertions.get(payloadText(envelope, "event_id") ?? "");
+    if (assertion === undefined) return;
+    if (assertion.isMarked && !this.#context.isLenient) {
+      const message = `${assertion.id} has been marked before what it rests on was lost`;
+      this.#context.sink.add("mark-twice", message);
+    }
+    assertion.isMarked = true;
   }
 
   /** Conclusions that rest on what was retracted, and of which nobody was told. */

@@ -33,7 +33,11 @@ export class FreshnessRules {
     const isOwn = own.length > 0 && own.every(({ standing }) => standing === "live");
     if (isOwn && (named === undefined || own.includes(named))) {
       for (const assertion of own) {
-        if (changeWindow(assertion.window, newEnd, createdAt)) renewAll(ledger, assertion);
+        const before = new Set([assertion.window.end, ...assertion.window.others]);
+        if (!changeWindow(assertion.window, newEnd, createdAt)) continue;
+        renewAll(ledger, assertion);
+        const { end, others } = assertion.window;
+        if (!before.has(end) && others.size === 0) ledger.reopen(assertion, end);
       }
       return;
     }

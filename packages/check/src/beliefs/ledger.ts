@@ -10,8 +10,8 @@ export class Ledger {
   readonly retractedIds = new Map<string, ReadonlySet<Retraction>>();
   /** Keys of detected conflicts that nobody has called resolved, by the id of the event. */
   readonly conflicts = new Map<string, string>();
-  /** Windows that have expired, by resource and end. */
-  readonly #expired = new Map<string, number>();
+  /** Windows that have expired, by resource and end; `mayRepeat`: something was given this end anew. */
+  readonly #expired = new Map<string, { mayRepeat: boolean }>();
   /** Those that an observer has noticed: the service need not say it again. */
   readonly #noticed = new Map<string, number>();
   /** Something the service owed could not be logged: nothing is missed from there on. */
@@ -86,28 +86,38 @@ export class Ledger {
     put(this.#restingOn, ground, assertion);
   }
 
-  /** A window is that of an assertion: those of two sources may end together (spec 6.2). */
-  expire({ names, source }: Assertion, end: number, at: number): void {
-    for (const name of names) this.remember(this.#expired, windowKey(name, source, end), at, at);
+  /** Once for each resource and end, however many sources hold until then (spec 6.2). */
+  expire({ names }: Assertion, end: number, at: number): void {
+    for (const name of names) {
+      this.remember(this.#expired, windowKey(name, end), { mayRepeat: false }, at);
+    }
   }
 
-  notice({ names, source, window: { end } }: Assertion, at: number): void {
-    for (const name of names) this.remember(this.#noticed, windowKey(name, source, end), at, at);
+  notice({ names, window: { end } }: Assertion, at: number): void {
+    for (const name of names) this.remember(this.#noticed, windowKey(name, end), at, at);
   }
 
-  hasExpired({ names, source }: Assertion, end: number): boolean {
-    return names.some((name) => this.#expired.has(windowKey(name, source, end)));
+  hasExpired({ names }: Assertion, end: number): boolean {
+    return names.some((name) => this.#expired.get(windowKey(name, end))?.mayRepeat === false);
   }
 
   /** Whether somebody has said that the window is over. */
-  isKnown({ names, source, window: { end } }: Assertion): boolean {
-    const keys = names.map((name) => windowKey(name, source, end));
+  isKnown({ names, window: { end } }: Assertion): boolean {
+    const keys = names.map((name) => windowKey(name, end));
     return keys.some((key) => this.#expired.has(key) || this.#noticed.has(key));
   }
 
-  /** A window was given this end anew: it may expire again. */
-  renew({ names, source }: Assertion, end: number): void {
-    for (const name of names) this.#expired.delete(windowKey(name, source, end));
+  /** Something was given this end anew: that may be told again. */
+  renew({ names }: Assertion, end: number): void {
+    for (const name of names) {
+      const expired = this.#expired.get(windowKey(name, end));
+      if (expired !== undefined) expired.mayRepeat = true;
+    }
+  }
+
+  /** What was fresh was given an end that was told of before: it must be told again. */
+  reopen({ names }: Assertion, end: number): void {
+    for (const name of names) this.#expired.delete(windowKey(name, end));
   }
 
   /** Lets go of what was over before a time. */
@@ -149,8 +159,7 @@ function follow(assertion: Assertion, before: Assertion): void {
   if (before.standing !== "withdrawn" && !before.isMarked) assertion.lineage = before.lineage;
 }
 
-const windowKey = (name: string, source: string, end: number): string =>
-  JSON.stringify([end, source, name]);
+const windowKey = (name: string, end: number): string => `${end} ${name}`;
 
 function put(map: Map<string, Set<Assertion>>, key: string, assertion: Assertion): void {
   const found = map.get(key);

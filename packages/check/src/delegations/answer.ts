@@ -115,6 +115,7 @@ function work(event: TaskEvent, delegation: Delegation, task: Task): void {
   const { delegatedTo, acceptedIn, deadline } = delegation;
   task.owner = delegatedTo;
   task.heldIn = acceptedIn;
+  task.isFree = false;
   task.ownedAt = event.frame.seq;
   task.offerDue = earlier(task.offerDue, deadline);
 }
@@ -133,7 +134,8 @@ function withdraw(context: TaskContext, event: TaskEvent, delegation: Delegation
   if (task.owner === undefined) {
     task.target = delegation.targetBefore;
     // One that was offered only, and never had a child, leaves nothing behind.
-    if (!task.isSubmitted && task.children === 0) context.forest.remove(event.tenant, task);
+    const isOfferedOnly = !task.isSubmitted && task.compensates === undefined;
+    if (isOfferedOnly && task.children === 0) context.forest.remove(event.tenant, task);
   }
   // A task that goes on with somebody whom only the delegation put there still is its owner's.
   if (task.owner !== undefined && task.owner !== delegation.owner) return;

@@ -28,6 +28,7 @@ interface Session extends Instance {
   /** Before this time nobody may find it silent; undefined when no heartbeats were agreed. */
   silentFrom: number | undefined;
   endedAt: number | undefined;
+  endedBy: string | undefined;
   lostBy: string | undefined;
 }
 
@@ -167,6 +168,7 @@ export class SessionRules implements Sessions {
     if (session.endedAt !== undefined) return;
     session.state = envelope.type === "session.closed" ? "closed" : "error";
     session.endedAt = frame.at;
+    session.endedBy = envelope.id;
     if (isLoss(envelope)) session.lostBy = envelope.id;
     this.#ended.push({ key: keyOf(tenant, id), session, at: frame.at });
   }
@@ -197,6 +199,7 @@ function open(id: string, envelope: Envelope): Session {
     profiles: [],
     silentFrom: undefined,
     endedAt: undefined,
+    endedBy: undefined,
     lostBy: undefined,
   };
 }

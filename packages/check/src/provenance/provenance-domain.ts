@@ -1,5 +1,6 @@
 import { type Envelope, missingConditionalFields, sessionIdOf } from "@harmovela/envelope";
 import { type DomainEvent, payloadField, payloadText } from "../domain-event.ts";
+import type { DomainRules, Missing } from "../domain-rules.ts";
 import type { FindingSink } from "../finding.ts";
 import type { PlanBook } from "../plan-book.ts";
 import { isObject } from "../record.ts";
@@ -8,7 +9,7 @@ import { defaultProvenanceSettings, readProvenanceSettings } from "./settings.ts
 import { Vouching } from "./vouching.ts";
 
 /** Every rule of the domain `provenance` (spec section 8) that its own log shows. */
-export class ProvenanceDomain {
+export class ProvenanceDomain implements DomainRules {
   readonly #sink: FindingSink;
   readonly #plans: PlanBook;
   readonly #lenient: boolean;
@@ -17,7 +18,15 @@ export class ProvenanceDomain {
   /** Where each log began when it was last told. */
   readonly #first = new Map<string, number>();
 
-  constructor(sink: FindingSink, plans: PlanBook, isLenient: boolean) {
+  constructor({
+    sink,
+    plans,
+    isLenient,
+  }: {
+    sink: FindingSink;
+    plans: PlanBook;
+    isLenient: boolean;
+  }) {
     this.#sink = sink;
     this.#plans = plans;
     this.#lenient = isLenient;
@@ -71,6 +80,11 @@ export class ProvenanceDomain {
         this.#sink.add("observed-back", `the log of ${domain} is told to begin with ${first}`);
       } else this.#first.set(domain, first);
     }
+  }
+
+  /** What should follow and does not rests on logs of others. */
+  missing(): Iterable<Missing> {
+    return [];
   }
 
   #onOwed(event: DomainEvent): void {

@@ -1,5 +1,6 @@
 import { isService } from "../event-rules.ts";
 import { isElsewhere, type TaskContext, type TaskEvent } from "./context.ts";
+import { isBlind } from "./stops.ts";
 import type { Task } from "./task.ts";
 
 const ENDS_BY_PARTIES: ReadonlySet<string> = new Set(["failed", "timed_out"]);
@@ -23,7 +24,7 @@ export function checkAuthority(
     if (source !== task.owner) {
       const message = `${name} from ${source}, the owner is ${task.owner}`;
       context.sink.add("task-owner", message, task.id);
-    } else if (isElsewhere(event, task.heldIn)) {
+    } else if (isElsewhere(event, task.heldIn) && !isBlind(context, event)) {
       const { session_id: session = "none" } = event.envelope;
       const message = `${name} in session ${session}, it is taken in ${task.heldIn.id}`;
       context.sink.add("task-instance", message, task.id);

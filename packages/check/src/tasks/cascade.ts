@@ -1,5 +1,6 @@
 import type { OpenPlan } from "../plan-book.ts";
 import { payloadField, type TaskContext, type TaskEvent } from "./context.ts";
+import { maybeStopped } from "./stops.ts";
 import { isTerminal } from "./table.ts";
 import { coveringRoot, type GentlePlan, isAtOrAbove, type Task } from "./task.ts";
 
@@ -151,7 +152,7 @@ function checkGentleStep(
       const message = `${task.id} is forced at ${event.frame.at}, the grace ends at ${gentle.due}`;
       sink.add("gentle-early", message, task.id);
     }
-  } else if (task.owner !== undefined) {
+  } else if (task.owner !== undefined && !maybeStopped(context, event, task)) {
     sink.add("gentle-unforced", `${task.id} has the runner ${task.owner}`, task.id);
   }
 }
@@ -188,7 +189,8 @@ export function checkDerivedRequest(context: TaskContext, event: TaskEvent, task
     parent === gentle.root ||
     parent.owner === undefined ||
     parent.ownedAt > gentle.seq ||
-    parent.requestedBy !== undefined;
+    parent.requestedBy !== undefined ||
+    maybeStopped(context, event, parent);
   if (!isParentFirst) {
     sink.add("gentle-order", `${task.id} is asked before its parent ${parent.id}`, task.id);
   }

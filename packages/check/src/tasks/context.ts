@@ -1,6 +1,7 @@
 import type { Envelope } from "@harmovela/envelope";
 import { type DomainEvent, payloadField } from "../domain-event.ts";
 import type { FindingSink } from "../finding.ts";
+import type { InterruptionView } from "../interruptions/view.ts";
 import type { PlanBook } from "../plan-book.ts";
 import type { Settings } from "../settings.ts";
 import type { Forest } from "./forest.ts";
@@ -15,6 +16,8 @@ export interface TaskContext {
   readonly isLenient: boolean;
   readonly settings: Settings;
   readonly sessions: Sessions;
+  /** What entries have seen of the log of interruptions; undefined when it is not read. */
+  readonly interruptions: InterruptionView | undefined;
 }
 
 /** What sessions say about who has a task. */
@@ -29,7 +32,10 @@ export interface Sessions {
  */
 export interface Instance {
   readonly id: string;
+  readonly state: "opened" | "ready" | "closed" | "error";
   readonly endedAt: number | undefined;
+  /** Id of the event by which it ended. */
+  readonly endedBy: string | undefined;
   /** Id of the event by which it was lost. */
   readonly lostBy: string | undefined;
 }

@@ -62,6 +62,15 @@ export class Forest {
     }
   }
 
+  tenants(): Iterable<string> {
+    return this.#tasks.keys();
+  }
+
+  /** Those of a tenant, ended ones included. */
+  of(tenant: string): Iterable<Task> {
+    return this.#tasks.get(tenant)?.values() ?? [];
+  }
+
   end(tenant: string, task: Task, at: number): void {
     this.#close(tenant, task);
     this.#ended.push({ tenant, task, at });

@@ -3,6 +3,8 @@ import { isEntitled } from "./authority.ts";
 import { checkOpen } from "./closed.ts";
 import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
 import { after, earlier } from "./deadline.ts";
+import { checkRequest, isRequest } from "./requests.ts";
+import { checkSpawn, checkWork } from "./stops.ts";
 import { isTerminal, type TaskState } from "./table.ts";
 import { coveringRoot, gentleAbove, type Task } from "./task.ts";
 
@@ -11,7 +13,8 @@ export function submit(context: TaskContext, event: TaskEvent, id: string): void
   const { sink, forest } = context;
   const { tenant, envelope } = event;
   const known = forest.get(tenant, id);
-  if (known !== undefined && !known.isSubmitted && !isTerminal(known.state)) {
+  const isOwn = !isRequest(event);
+  if (known !== undefined && isOwn && !known.isSubmitted && !isTerminal(known.state)) {
     fillIn(context, event, known);
     return;
   }
@@ -20,7 +23,9 @@ export function submit(context: TaskContext, event: TaskEvent, id: string): void
     return;
   }
   const task = create(context, event, id, envelope.target);
-  task.isSubmitted = true;
+  checkRequest(context, event, id, "submitted");
+  // Its agent may still submit what a compensation has made (spec 5.8).
+  task.isSubmitted = isOwn;
   task.due = dueOf(envelope, event.frame.at);
 }
 
@@ -32,6 +37,7 @@ function fillIn(context: TaskContext, event: TaskEvent, task: Task): void {
   }
   checkParent(context, event, task);
   checkOpen(context, event, task);
+  checkWork(context, event, task, "submitted");
   task.isSubmitted = true;
   task.due = earlier(task.due, dueOf(event.envelope, event.frame.at));
 }
@@ -46,7 +52,7 @@ export function create(
   const { sink, forest, settings } = context;
   const task: Task = {
     ...blank(id, "submitted", parentOf(context, event, id)),
-    submitter: event.envelope.source,
+    ...originOf(context, event, id),
     target,
   };
   if (task.depth > settings.maxDepth) {
@@ -54,6 +60,25 @@ export function create(
   }
   forest.add(event.tenant, task);
   return task;
+}
+
+/** Whose it is before anybody takes it: a task that undoes another one is its requester's (spec 5.8). */
+function originOf(
+  { sink, interruptions }: TaskContext,
+  event: TaskEvent,
+  id: string,
+): Pick<Task, "submitter" | "compensates" | "isAdopted"> {
+  const { source, compensation_id: original } = event.envelope;
+  if (!isRequest(event)) return { submitter: source, compensates: undefined, isAdopted: false };
+  if (linked(event.envelope, "parent_task_id") !== undefined) {
+    sink.add("compensation-apart", `${id} is put below a task`, id);
+  }
+  const made = interruptions?.compensation(event.tenant, id);
+  if (made !== undefined && made.original !== original) {
+    sink.add("request-reason", `${id} undoes ${made.original}, not ${original}`, id);
+  }
+  // Who asked for it stands in a log that may not be read here.
+  return { submitter: made?.requester, compensates: original, isAdopted: made === undefined };
 }
 
 /** The parent of a task never changes (spec 5.5). */
@@ -99,6 +124,7 @@ function parentOf(context: TaskContext, event: TaskEvent, id: string): Task | un
   if (gentle !== undefined) {
     sink.add("gentle-spawn", `${id} joins a subtree that ${gentle.id} asked to cancel`, id);
   }
+  checkSpawn(context, event, parent, id);
   return parent;
 }
 
@@ -122,14 +148,17 @@ function blank(id: string, state: TaskState, parent: Task | undefined): Task {
     submitter: undefined,
     target: undefined,
     isSubmitted: false,
+    compensates: undefined,
     delegation: undefined,
     owner: undefined,
     heldIn: undefined,
+    isFree: false,
     ownedAt: 0,
     due: undefined,
     offerDue: undefined,
     isAdopted: false,
     isStateKnown: true,
+    endedBy: undefined,
     plan: undefined,
     gentle: undefined,
     requestedBy: undefined,

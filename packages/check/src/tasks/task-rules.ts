@@ -11,6 +11,8 @@ import {
 import { linked, payloadField, type TaskContext, type TaskEvent } from "./context.ts";
 import { after, checkTimeOut } from "./deadline.ts";
 import { checkOrphan } from "./orphan.ts";
+import { checkRequest } from "./requests.ts";
+import { checkWork } from "./stops.ts";
 import { adopt, checkParent, submit } from "./submission.ts";
 import { isTaskState, isTerminal, mayFollow, type TaskState } from "./table.ts";
 import type { GentlePlan, Task } from "./task.ts";
@@ -41,8 +43,18 @@ export class TaskRules {
     if (task === undefined) return;
     const name = envelope.type.slice("task.".length);
     checkAuthority(this.#context, event, task, name);
+    checkRequest(this.#context, event, task.id, name);
     if (event.owedBy !== undefined) this.#checkOwed(event, task, name);
     openCascade(this.#context, plan, task);
+  }
+
+  /** Who resumes a task has it in its own session; resumed by another, who of its owner is first (spec 5.7). */
+  onResumed(event: TaskEvent): void {
+    const task = this.#context.forest.get(event.tenant, event.envelope.task_id ?? "");
+    if (task === undefined || isTerminal(task.state)) return;
+    const isOwner = event.envelope.source === task.owner;
+    task.heldIn = isOwner ? this.#context.sessions.own(event) : undefined;
+    task.isFree = task.heldIn === undefined;
   }
 
   /** A failed obligation: the cancel request of that id need not be finished. */
@@ -128,6 +140,8 @@ export class TaskRules {
     if (task.isStateKnown && !mayFollow(task.state, to)) {
       sink.add("task-transition", `${to} after ${task.state}`, task.id);
     } else if (event.final === undefined) checkAuthority(this.#context, event, task, to);
+    if (event.final === undefined) checkRequest(this.#context, event, task.id, to);
+    checkWork(this.#context, event, task, to);
     checkClosed(this.#context, event, task, to, isEnd);
     if (event.owedBy !== undefined && event.final === undefined) this.#checkOwed(event, task, to);
     if (isEnd) checkPromisedEnd(this.#context, event, task);
@@ -137,17 +151,21 @@ export class TaskRules {
     }
     task.state = to;
     task.isStateKnown = true;
-    if (isEnd) forest.end(event.tenant, task, event.frame.at);
-    else this.#takeOwnership(event, task);
+    if (isEnd) {
+      task.endedBy = event.envelope.id;
+      forest.end(event.tenant, task, event.frame.at);
+    } else this.#takeOwnership(event, task);
   }
 
   /** Whoever accepts or starts a task owns it (spec 5.4). */
   #takeOwnership(event: TaskEvent, task: Task): void {
     const { source } = event.envelope;
-    if (task.owner !== undefined || event.owedBy !== undefined || isService(source)) return;
+    if (event.owedBy !== undefined || isService(source)) return;
+    if (task.owner !== undefined && !(task.isFree && task.owner === source)) return;
+    if (task.owner === undefined) task.ownedAt = event.frame.seq;
     task.owner = source;
+    task.isFree = false;
     task.heldIn = this.#context.sessions.own(event);
-    task.ownedAt = event.frame.seq;
   }
 
   /** What the service does by itself: cancel by a plan, time out by a deadline, fail with a session. */

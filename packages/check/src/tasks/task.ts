@@ -17,11 +17,15 @@ export interface Task {
   target: string | undefined;
   /** Whether somebody submitted it; a delegation makes tasks too (spec 5.6). */
   isSubmitted: boolean;
+  /** The task that it undoes, when a compensation made it (spec 5.8). */
+  readonly compensates: string | undefined;
   /** The delegation that has a say about it. */
   delegation: Delegation | undefined;
   owner: string | undefined;
-  /** The session of the owner that has it, when it was taken in one of its own (spec 5.1). */
+  /** The session of the owner that has it, when it was taken or resumed in one of its own (spec 5.1). */
   heldIn: Instance | undefined;
+  /** Resumed by somebody else: the first process of its owner that works on it has it (spec 5.7). */
+  isFree: boolean;
   /** Sequence of the entry that gave it its owner. */
   ownedAt: number;
   /** When it is to time out by its submission; undefined when that declared nothing. */
@@ -32,6 +36,8 @@ export interface Task {
   readonly isAdopted: boolean;
   /** Whether `state` is what the log says; false for an adopted task until its first move. */
   isStateKnown: boolean;
+  /** Id of the event that ended it. */
+  endedBy: string | undefined;
   /** The begun plan that it is the root of. */
   plan: OpenPlan | undefined;
   /** The cancel requests that it is the root of. */

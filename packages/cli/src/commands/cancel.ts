@@ -1,6 +1,6 @@
-import { Command, InvalidArgumentError } from "commander";
+import { Command } from "commander";
 import { type AgentCommandOptions, withAgent } from "../agent.ts";
-import { agentOption, serverOption, tenantOption } from "../options.ts";
+import { agentOption, parseMilliseconds, serverOption, tenantOption } from "../options.ts";
 import { plainName } from "../terminal.ts";
 import { verdictLine } from "../verdict-line.ts";
 
@@ -28,7 +28,7 @@ export function cancelCommand(): Command {
     .addOption(tenantOption())
     .addOption(agentOption())
     .option("--reason <text>", "why, for those who are stopped")
-    .option("--grace <ms>", "how long they may go on; default 5000", parseGrace)
+    .option("--grace <ms>", "how long they may go on; default 5000", parseMilliseconds)
     .option("--now", "ask nobody, settle it at once", false)
     .option("--wait", "wait until the task has ended", false)
     .addHelpText("after", HELP)
@@ -50,12 +50,4 @@ async function runCancel(task: string, options: CancelOptions): Promise<void> {
     const { state, by } = await handle.settled();
     process.stdout.write(`${plainName(task)} ${state}, by ${plainName(by)}\n`);
   });
-}
-
-function parseGrace(text: string): number {
-  const ms = Number(text);
-  if (text === "" || !Number.isSafeInteger(ms) || ms < 0) {
-    throw new InvalidArgumentError("a whole number of milliseconds");
-  }
-  return ms;
 }

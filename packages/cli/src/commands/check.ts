@@ -1,7 +1,14 @@
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
+import { createWriteStream, type WriteStream } from "node:fs";
 import { connectBus } from "@harmovela/bus";
-import { createChecker, formatRecord, type Report } from "@harmovela/check";
+import {
+  checkLogs,
+  formatRecord,
+  type LogToCheck,
+  type Report,
+  type StoredRecord,
+} from "@harmovela/check";
+import type { Domain } from "@harmovela/envelope";
 import { Command } from "commander";
 import pc from "picocolors";
 import { CommandFailure } from "../command-failure.ts";
@@ -11,7 +18,7 @@ import { plainText } from "../terminal.ts";
 
 interface CheckOptions {
   server: string;
-  file?: string;
+  file?: string[];
   save?: string;
   settled: boolean;
   json: boolean;
@@ -21,8 +28,8 @@ interface CheckOptions {
 const SHOWN_MAX = 10;
 
 const HELP = `
-Reads every log to its present end and verifies every rule on every prefix. Writes nothing to the server.
-Exit code 1 when a rule is broken.
+Reads every log to its present end and verifies every rule on every prefix, and those between logs by what
+each entry had seen of the others. Writes nothing to the server. Exit code 1 when a rule is broken.
 
 Example:
   $ harmovela check --server nats://127.0.0.1:4222
@@ -30,10 +37,10 @@ Example:
 
 export function checkCommand(): Command {
   return new Command("check")
-    .summary("verify every rule on the logs of a server or a file")
-    .description("Verify every rule on every prefix of the logs of a server, or of a file.")
+    .summary("verify every rule on the logs of a server or of files")
+    .description("Verify every rule on every prefix of the logs of a server, or of files.")
     .addOption(serverOption())
-    .option("--file <path>", "a log that --save wrote, instead of a server")
+    .option("--file <path...>", "logs that --save wrote, instead of a server")
     .option("--save <folder>", "also write each log there, as <stream>.ndjson")
     .option("--settled", "the system is at rest: no cascade may be open", false)
     .option("--json", "print the reports as JSON", false)
@@ -42,32 +49,41 @@ export function checkCommand(): Command {
 }
 
 async function runCheck(options: CheckOptions): Promise<void> {
-  const { file, server } = options;
-  if (file !== undefined) return report([await checked(await logOfFile(file), options)], options);
+  const { file: files, server } = options;
+  if (files !== undefined) {
+    const sources = await Promise.all(files.map((path) => logOfFile(path)));
+    return report(await checked(sources, options), options);
+  }
   await using bus = await connectBus({ servers: toServers(server), name: "harmovela check" });
   const sources = await logsOfServer(bus);
   if (sources.length === 0) throw new CommandFailure("that server holds no logs");
-  const reports: [string, Report][] = [];
-  for (const source of sources) reports.push(await checked(source, options));
-  report(reports, options);
+  report(await checked(sources, options), options);
 }
 
 async function checked(
-  { domain, stream, isTrimmed, records }: LogSource,
+  sources: readonly LogSource[],
   { save, settled }: CheckOptions,
-): Promise<[string, Report]> {
-  const checker = createChecker({ domain, stream, lenient: isTrimmed, settled });
-  const copy = save === undefined ? undefined : createWriteStream(`${save}/${stream}.ndjson`);
-  for await (const record of records) {
-    checker.push(record);
-    if (copy?.write(`${formatRecord(record)}\n`) === false) await once(copy, "drain");
-  }
-  checker.end();
-  if (copy !== undefined) {
+): Promise<[string, Report][]> {
+  const copies = new Map<Domain, WriteStream>();
+  const logs = sources.map((source): LogToCheck => {
+    if (save === undefined) return source;
+    const copy = createWriteStream(`${save}/${source.stream}.ndjson`);
+    copies.set(source.domain, copy);
+    return { ...source, onRecord: (record) => write(copy, record) };
+  });
+  const reports = await checkLogs(logs, { settled });
+  for (const copy of copies.values()) {
     copy.end();
     await once(copy, "finish");
   }
-  return [stream, checker.report];
+  return sources.flatMap(({ domain, stream }) => {
+    const found = reports.get(domain);
+    return found === undefined ? [] : [[stream, found] satisfies [string, Report]];
+  });
+}
+
+async function write(copy: WriteStream, record: StoredRecord): Promise<void> {
+  if (!copy.write(`${formatRecord(record)}\n`)) await once(copy, "drain");
 }
 
 function report(reports: readonly [string, Report][], { json }: CheckOptions): void {
@@ -79,11 +95,13 @@ function report(reports: readonly [string, Report][], { json }: CheckOptions): v
 
 function show(stream: string, found: Report): string {
   const { entries, events, refusals, tenants, tasks, liveTasks, plansOpen, foreign } = found;
+  const { interruptions, openInterruptions } = found;
   const facts = [
     `${entries} entries`,
     `${events} events (${refusals} refusals)`,
     `${tenants} tenants`,
     ...(tasks > 0 ? [`${tasks} tasks, ${liveTasks} live`] : []),
+    ...(interruptions > 0 ? [`${interruptions} interruptions, ${openInterruptions} open`] : []),
     ...(plansOpen > 0 ? [`${plansOpen} cascades under way`] : []),
     ...(foreign > 0 ? [`${foreign} foreign messages`] : []),
   ];

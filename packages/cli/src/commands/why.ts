@@ -1,5 +1,5 @@
 import { type Agent, type Reading, RejectedError } from "@harmovela/client";
-import type { JsonObject } from "@harmovela/failure";
+import { type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { Command } from "commander";
 import { type AgentCommandOptions, withAgent } from "../agent.ts";
 import { agentOption, serverOption, tenantOption } from "../options.ts";
@@ -33,11 +33,30 @@ export function whyCommand(): Command {
     .option("--source <agent>", "of a belief: what this agent claims, and not the newest claim")
     .addHelpText("after", HELP)
     .action(async (what: string, options: WhyOptions) => {
-      const { result } = await withAgent(options, (agent) =>
-        what.startsWith(BELIEF) ? whyBelief(agent, what, options) : agent.why(what),
+      const sentences = await withAgent(options, async (agent) =>
+        what.startsWith(BELIEF)
+          ? [String((await whyBelief(agent, what, options)).result)]
+          : await whyTask(agent, what),
       );
-      process.stdout.write(`${plainText(String(result))}\n`);
+      for (const sentence of sentences) process.stdout.write(`${plainText(sentence)}\n`);
     });
+}
+
+/** What the coordinator says, then what the interruption manager has to add. */
+async function whyTask(agent: Agent, taskId: string): Promise<string[]> {
+  const { result } = await agent.why(taskId);
+  return [String(result), ...(await interruptionsOf(agent, taskId))];
+}
+
+async function interruptionsOf(agent: Agent, taskId: string): Promise<string[]> {
+  try {
+    const { result } = await agent.read("interruptions", "why", { task_id: taskId });
+    return Array.isArray(result) ? result.map(String) : [];
+  } catch (error) {
+    // It is not running, which doctor tells; the first sentence holds all the same.
+    if (toHarmovelaError(error).category === "dependency") return [];
+    throw error;
+  }
 }
 
 /** The key behind the word; else an event; else, of what goes by its event alone, the whole. */

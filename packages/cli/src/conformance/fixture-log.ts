@@ -6,7 +6,7 @@
  * L2 No time passes: what is due later is not done, what is due at once is.
  */
 import { controlSubject, HEADER, logStream, logSubject } from "@harmovela/bus";
-import { createChecker, type RuleId, type StoredRecord } from "@harmovela/check";
+import { type Checker, createChecker, type RuleId, type StoredRecord } from "@harmovela/check";
 import { type Domain, deriveId, type Envelope } from "@harmovela/envelope";
 
 const SERVICE = "service:conformance";
@@ -16,10 +16,17 @@ export type Draft =
   | { cause: string; envelope: Envelope; digest?: string }
   | { cause: string; begun: Envelope };
 
+/** Tasks that nobody submitted may be interrupted, as the services of a run have it (C40). */
+const SETTINGS = { externalTasks: true };
+
 export class FixtureLog {
   readonly domain: Domain;
   readonly #tenant: string;
   readonly #at: number;
+  /** The log that this one observes, all of it. */
+  #observed: FixtureLog | undefined;
+  /** For each entry how much of that it had seen. */
+  readonly #seen: number[] = [];
   readonly #records: StoredRecord[] = [];
   /** Events so far. */
   #events = 0;
@@ -30,7 +37,13 @@ export class FixtureLog {
     this.domain = domain;
     this.#tenant = tenant;
     this.#at = at;
-    this.#control(undefined, "epoch", "owed:epoch", { epoch: 1, settings: {} });
+    this.#control(undefined, "epoch", "owed:epoch", { epoch: 1, settings: SETTINGS });
+  }
+
+  /** Two logs that observe each other. */
+  static pair(one: FixtureLog, other: FixtureLog): void {
+    one.#observed = other;
+    other.#observed = one;
   }
 
   /** The cause of the next line. */
@@ -44,17 +57,22 @@ export class FixtureLog {
     return this.#records.length;
   }
 
+  /** Whether a time has passed when everything is said. */
+  isPast(instant: string | undefined): boolean {
+    return instant !== undefined && Date.parse(instant) <= this.#at;
+  }
+
   /** The rules that the entry breaks; when there are none it stays (L1). */
   add(draft: Draft): RuleId[] {
     const before = this.#events;
-    this.#records.push(this.#recordOf(draft));
-    const checker = this.#checker(false);
-    const broken = this.#records.map((record) => checker.push(record)).at(-1) ?? [];
+    this.#push(this.#recordOf(draft));
+    const broken = this.#check(false).at(-1) ?? [];
     if (broken.length > 0) {
       this.#records.pop();
+      this.#seen.pop();
       this.#events = before;
     }
-    return broken.map(({ rule }) => rule);
+    return broken;
   }
 
   /** Something that the service says by itself because of the event `of`; the rules that it breaks. */
@@ -79,8 +97,8 @@ export class FixtureLog {
   }
 
   /** The id of a refused envelope is taken (spec 1.4). */
-  refuse({ id, source }: Envelope, cause: string): void {
-    const error = { code: "protocol_error", message: "refused", retryable: false };
+  refuse({ id, source, task_id }: Envelope, cause: string, code: string): void {
+    const error = { code, message: "refused", retryable: false };
     const envelope: Envelope = {
       spec_version: "0.2",
       id: this.idOf(cause, "rejected"),
@@ -88,6 +106,7 @@ export class FixtureLog {
       source: SERVICE,
       target: source,
       created_at: new Date(this.#at).toISOString(),
+      ...(task_id === undefined ? {} : { task_id }),
       causation_id: id,
       payload: { error, acknowledged_event_id: id },
     };
@@ -96,15 +115,38 @@ export class FixtureLog {
 
   /** Positions of requests that are still open `ms` later. */
   openRequests(ms: number): number[] {
-    const checker = this.#checker(true);
-    for (const record of this.#records) checker.push(record);
     const body = { intake: this.#intake };
+    const { checker } = this.#read(true);
     checker.push(this.#controlRecord(undefined, "position", `in:${this.#intake}`, body, ms));
     return checker.end().flatMap(({ rule, seq }) => (rule === "exchange-open" ? [seq] : []));
   }
 
-  #checker(settled: boolean) {
-    return createChecker({ domain: this.domain, stream: logStream(this.domain), settled });
+  /** The rules that each entry breaks. */
+  #check(settled: boolean): RuleId[][] {
+    return this.#read(settled).broken;
+  }
+
+  #read(settled: boolean): { checker: Checker; broken: RuleId[][] } {
+    const { domain } = this;
+    const other = this.#observed;
+    const observed =
+      other === undefined ? [] : [{ domain: other.domain, stream: logStream(other.domain) }];
+    const checker = createChecker({ domain, stream: logStream(domain), settled, observed });
+    let read = 0;
+    const broken = this.#records.map((record, index) => {
+      if (other !== undefined) {
+        const seen = other.#records.slice(read, this.#seen[index]);
+        for (const one of seen) checker.observe(other.domain, one);
+        read += seen.length;
+      }
+      return checker.push(record).map(({ rule }) => rule);
+    });
+    return { checker, broken };
+  }
+
+  #push(record: StoredRecord): void {
+    this.#records.push(record);
+    this.#seen.push(this.#observed?.last ?? 0);
   }
 
   #recordOf(draft: Draft): StoredRecord {
@@ -127,7 +169,7 @@ export class FixtureLog {
   }
 
   #control(tenant: string | undefined, kind: string, cause: string, body: object): void {
-    this.#records.push(this.#controlRecord(tenant, kind, cause, body));
+    this.#push(this.#controlRecord(tenant, kind, cause, body));
   }
 
   #controlRecord(
@@ -149,11 +191,13 @@ export class FixtureLog {
   ): StoredRecord {
     const seq = this.last + 1;
     const time = this.#at + laterMs;
+    const other = this.#observed;
     const headers = {
       [HEADER.epoch]: "1",
       [HEADER.prev]: String(this.last),
       [HEADER.at]: String(time),
       [HEADER.cause]: cause,
+      [HEADER.seen]: other === undefined ? "" : `${other.domain}:${other.last}`,
       ...(digest === undefined ? {} : { [HEADER.digest]: digest }),
     };
     return { seq, time, subject, headers, data };

@@ -24,6 +24,11 @@ export class Endings {
   /** What the end of a task names as its cause, by task. */
   readonly #causes = new Map<string, string>();
 
+  /** Ids of the tasks; children come before their parents. */
+  get taskIds(): string[] {
+    return this.#tasks.map(({ id }) => id);
+  }
+
   learn(envelope: Envelope): void {
     const task = taskOf(envelope);
     if (task !== undefined) this.#tasks.unshift(task);
@@ -109,6 +114,13 @@ function objectIn(value: unknown, field: string): Record<string, unknown> {
   if (typeof value !== "object" || value === null || !Object.hasOwn(value, field)) return {};
   const held = (value as Record<string, unknown>)[field];
   return typeof held === "object" && held !== null ? (held as Record<string, unknown>) : {};
+}
+
+/** A text in an object. */
+export function textIn(value: unknown, field: string): string | undefined {
+  if (typeof value !== "object" || value === null || !Object.hasOwn(value, field)) return undefined;
+  const held = (value as Record<string, unknown>)[field];
+  return typeof held === "string" ? held : undefined;
 }
 
 function textsIn(value: Record<string, unknown>, field: string): string[] {

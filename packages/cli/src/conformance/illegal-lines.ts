@@ -21,6 +21,7 @@ import { FixtureLog, owedBy } from "./fixture-log.ts";
 import { Endings, openSession, taskOf } from "./follow-ups.ts";
 import type { Fixture } from "./manifest.ts";
 import { REQUEST_MS_MAX, type SourceLine, tenantOf } from "./run-file.ts";
+import { isTreeRequest, Stopping } from "./stopping.ts";
 
 /** Numbers from 1. */
 export function illegalLinesOf(
@@ -56,9 +57,19 @@ class LineJudge {
   /** Lines by the position of their entry in the log of tasks. */
   readonly #lineAt = new Map<number, { number: number; envelope: Envelope }>();
 
+  readonly #stopping: Stopping;
+
   constructor(tenant: string, at: number) {
     this.#tenant = tenant;
     this.#at = at;
+    const tasks = this.#logOf("tasks");
+    const stops = this.#logOf("interruptions");
+    FixtureLog.pair(tasks, stops);
+    const ask = (request: Envelope): void => {
+      if (this.#accept(tasks, tasks.nextLine(), request)) this.#endings.learn(request);
+    };
+    const taskIds = (): string[] => this.#endings.taskIds;
+    this.#stopping = new Stopping({ tasks, stops, taskIds, ask });
   }
 
   isLegal({ bytes }: SourceLine, number: number): boolean {
@@ -72,13 +83,22 @@ class LineJudge {
     const cause = log.nextLine();
     const envelope = withTask(sent, cause, this.#at);
     if (!this.#accept(log, cause, envelope)) {
-      if (before === undefined && !isDerivedId(sent.id)) log.refuse(sent, cause);
+      this.#refuse(log, cause, sent, before === undefined && !isDerivedId(sent.id));
       return false;
     }
     this.#said.set(sent.id, sent);
     if (log.domain === "tasks") this.#lineAt.set(log.last, { number, envelope });
     this.#follow(log, envelope);
     return true;
+  }
+
+  /** `takesId`: from here on the id of the line is taken. */
+  #refuse(log: FixtureLog, cause: string, sent: Envelope, takesId: boolean): void {
+    const isMissing =
+      sent.type === "interruption.resumed" &&
+      isOnly(log.add({ cause, envelope: sent }), "checkpoint-unknown");
+    if (takesId) log.refuse(sent, cause, isMissing ? "checkpoint_missing" : "protocol_error");
+    if (isMissing) this.#stopping.failMissing(sent, log.idOf(cause, "rejected"));
   }
 
   /** Requests that nobody answers and whose target never speaks (spec 5.9). */
@@ -97,6 +117,7 @@ class LineJudge {
 
   /** As an event, as the beginning of a plan that ends with it, or as what a cascade has said before. */
   #accept(log: FixtureLog, cause: string, envelope: Envelope): boolean {
+    if (isTreeRequest(envelope)) return this.#stopping.acceptTree(envelope, cause);
     const broken = log.add({ cause, envelope });
     if (broken.length === 0) return true;
     if (isOnly(broken, "task-terminal")) return this.#endings.isRepeated(envelope);
@@ -110,6 +131,7 @@ class LineJudge {
   #follow(log: FixtureLog, envelope: Envelope): void {
     const { type } = envelope;
     this.#endings.learn(envelope);
+    this.#stopping.follow(envelope);
     if (/^(?:command|query)\.(?!requested$)/.test(type)) {
       this.#answered.add(envelope.correlation_id ?? "");
     } else if (type === "task.cancel.requested") this.#endings.cancelAsAsked(log, envelope);

@@ -1,14 +1,10 @@
-/** The four services in this process. A domain whose service does not exist yet is run by a stand-in. */
+/** The four services in this process. */
 import { createTracker } from "@harmovela/belief-tracker";
 import { DOMAINS } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import type { Domain } from "@harmovela/envelope";
-import {
-  createVacantDecider,
-  openService,
-  type RunningService,
-  type ServiceConfig,
-} from "@harmovela/host";
+import { openService, type RunningService, type ServiceConfig } from "@harmovela/host";
+import { createManager } from "@harmovela/interruption-manager";
 import { createAttester } from "@harmovela/provenance-attester";
 
 /** The service of each domain, as it names itself (architecture, section 3). */
@@ -19,9 +15,6 @@ export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
   provenance: "service:provenance-attester",
 };
 
-/** Domains whose rules exist; the others refuse what they validate, and say why. */
-export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks", "beliefs", "provenance"]);
-
 export interface Services {
   /** Services that another process leads; this one stands by. */
   readonly standingBy: readonly string[];
@@ -31,22 +24,27 @@ export interface Services {
   close(): Promise<void>;
 }
 
-function openDomain(domain: Domain, config: ServiceConfig): Promise<RunningService> {
-  if (domain === "tasks") return openService(createCoordinator(), config);
-  if (domain === "beliefs") return openService(createTracker(), config);
-  if (domain === "provenance") return openService(createAttester(), config);
-  const service = SERVICE_BY_DOMAIN[domain];
-  return openService(
-    {
-      domain,
-      service,
-      decider: createVacantDecider(domain, service),
-      settings: {},
-      observes: [],
-      reads: {},
-    },
-    config,
-  );
+/** How the services of a stack judge where that is not the same for all stacks. */
+export interface Judging {
+  /** Tasks that nobody submitted here may be interrupted and undone (spec 11, C40). */
+  externalTasks: boolean;
+}
+
+function openDomain(
+  domain: Domain,
+  config: ServiceConfig,
+  { externalTasks }: Judging,
+): Promise<RunningService> {
+  switch (domain) {
+    case "tasks":
+      return openService(createCoordinator(), config);
+    case "beliefs":
+      return openService(createTracker(), config);
+    case "interruptions":
+      return openService(createManager({ externalTasks }), config);
+    case "provenance":
+      return openService(createAttester(), config);
+  }
 }
 
 /**
@@ -55,9 +53,11 @@ function openDomain(domain: Domain, config: ServiceConfig): Promise<RunningServi
  */
 export async function openServices(
   config: ServiceConfig,
-  standbyAfterMs: number,
+  { standbyAfterMs, ...judging }: Judging & { standbyAfterMs: number },
 ): Promise<Services> {
-  const started = await Promise.allSettled(DOMAINS.map((domain) => openDomain(domain, config)));
+  const started = await Promise.allSettled(
+    DOMAINS.map((domain) => openDomain(domain, config, judging)),
+  );
   const running = started.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
   const close = async (): Promise<void> => {
     await Promise.all(running.map((service) => service.close()));

@@ -17,6 +17,8 @@ export interface StackOptions extends NatsProcessOptions {
   /** Use this server instead of starting one. */
   server?: string;
   logger?: Logger;
+  /** Tasks that nobody submitted here may be interrupted and undone (spec 11, C40). Default false. */
+  externalTasks?: boolean;
   /** Called when the server is there and before the services start. */
   beforeServices?: (url: string) => Promise<void>;
 }
@@ -42,7 +44,13 @@ export function serviceLogger(level: string): Logger {
 
 /** Resolves when every service leads. Throws a typed error and leaves nothing behind when one does not. */
 export async function openStack(options: StackOptions = {}): Promise<Stack> {
-  const { server, logger = serviceLogger("silent"), beforeServices, ...nats } = options;
+  const {
+    server,
+    logger = serviceLogger("silent"),
+    externalTasks = false,
+    beforeServices,
+    ...nats
+  } = options;
   const own = server === undefined ? await startNatsProcess(nats) : undefined;
   const url = server ?? own?.url ?? "";
   try {
@@ -55,7 +63,7 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
         logger,
         ...(tokens === undefined ? {} : { tokens }),
       },
-      STANDBY_AFTER_MS,
+      { externalTasks, standbyAfterMs: STANDBY_AFTER_MS },
     );
     return new RunningStack(url, services, own);
   } catch (error) {

@@ -5,6 +5,7 @@
  * K2 One at a time; one that fails costs nothing but itself.
  * K3 While it is written down nothing is judged (leases are renewed, acknowledgements and reads go on): it
  *    may take a fiftieth of the time at most.
+ * K4 The log says how far the observed logs are in it, or another fold could not go on from it.
  */
 import { type Bus, type Clock, logStream } from "@harmovela/bus";
 import type { Instant, SnapshotSpec } from "@harmovela/envelope";
@@ -44,14 +45,18 @@ export interface SnapshotKeeperContext<State> {
   counters: Counters;
   alarms: Alarms;
   now(): Instant;
+  /** Writes an entry, which says how far the observed logs are folded. False when it cannot now. */
+  note(): boolean;
 }
 
 export class SnapshotKeeper<State> {
   readonly #context: SnapshotKeeperContext<State>;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  /** How far the newest snapshot went, or what this leadership began with. */
+  /** The newest position that a snapshot was taken of, or that this leadership began with. */
   #position: number;
+  /** Entries folded by then, those of observed logs with them. */
+  #folded: number;
   #takenAt: number;
   #notBefore = 0;
   #underWay: Promise<void> | undefined;
@@ -62,7 +67,8 @@ export class SnapshotKeeper<State> {
     this.#context = context;
     this.#clock = context.options.clock;
     this.#logger = context.options.logger;
-    this.#position = this.#progress;
+    this.#position = context.fold.position;
+    this.#folded = foldedBy(context.fold);
     this.#takenAt = this.#clock.monotonic();
   }
 
@@ -71,26 +77,21 @@ export class SnapshotKeeper<State> {
     return this.#latest;
   }
 
-  /** Entries folded so far; those of observed logs too where an own entry is written for so many of them. */
-  get #progress(): number {
-    const { fold, options } = this.#context;
-    if (options.decider.firstKnown === undefined) return fold.position;
-    return Object.values(fold.told).reduce((sum, seq) => sum + seq, fold.position);
-  }
-
   /** Takes one when it is time. Called now and then, between entries; until it resolves nothing may be folded. */
   async keep(): Promise<void> {
     const now = this.#clock.monotonic();
-    const entries = this.#progress - this.#position;
+    const entries = this.#context.fold.position - this.#position;
     const { snapshotEntries = ENTRIES } = this.#context.options;
-    const isDue = entries >= snapshotEntries || (entries > 0 && now - this.#takenAt >= EVERY_MS);
+    // Where only others write: they keep what this service has not seen, and a start reads it all.
+    const isMuch = foldedBy(this.#context.fold) - this.#folded >= snapshotEntries;
+    const isDue = isMuch || (entries > 0 && now - this.#takenAt >= EVERY_MS);
     if (isDue && now >= this.#notBefore && this.#underWay === undefined) await this.#take();
   }
 
   /** At a clean stop: a last one, so that the next start is quick. Bounded by whoever awaits it. */
   async close(): Promise<void> {
     await this.#underWay;
-    if (!this.#isClosed && this.#progress > this.#position) await this.#take();
+    if (!this.#isClosed && this.#context.fold.position > this.#position) await this.#take();
     await this.#underWay;
   }
 
@@ -103,6 +104,8 @@ export class SnapshotKeeper<State> {
     const { options, fold, spec, alarms } = this.#context;
     const begun = this.#clock.monotonic();
     let taken: Cut | undefined;
+    // K4.
+    if (!fold.isNoted && !this.#context.note()) return;
     try {
       taken = await cut(options.domain, fold, spec, () => this.#breathe());
     } catch (error) {
@@ -113,7 +116,8 @@ export class SnapshotKeeper<State> {
     if (taken === undefined) return;
     const now = this.#clock.monotonic();
     const pauseMs = Math.round(now - begun);
-    this.#position = this.#progress;
+    this.#position = fold.position;
+    this.#folded = foldedBy(fold);
     this.#takenAt = now;
     this.#notBefore = now + PAUSE_SHARE * pauseMs;
     this.#underWay = this.#store(taken, pauseMs).finally(() => {
@@ -173,6 +177,11 @@ export class SnapshotKeeper<State> {
     await writer.trim(stream, first);
     this.#logger.info({ from: state.firstSeq, to: first - 1 }, "log trimmed");
   }
+}
+
+/** Positions of the own log and of the observed ones; no more than a measure of how much there was to fold. */
+function foldedBy<State>({ position, seen }: Fold<State>): number {
+  return Object.values(seen).reduce((sum, at) => sum + at, position);
 }
 
 /** The first position in the range that was stored after `instant`, else its end. */

@@ -151,6 +151,7 @@ function toPage(found: Task[], hasMore: boolean, last: Task | undefined = found.
     owner: ownerOf(task),
     ...(task.parent ? { parent_task_id: task.parent.id } : {}),
     ...(task.target === undefined ? {} : { target: task.target }),
+    ...(task.isFree ? { is_free: true } : {}),
     live_children: task.liveCount,
     last_activity_ms: task.lastAt,
     last_seq: task.lastSeq,

@@ -9,6 +9,7 @@
 import type { DecideContext, Decision, Envelope, Judged } from "@harmovela/envelope";
 import { isId } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
+import { reservedRefusal } from "../interruptions/requests.ts";
 import { parentIdOf, payloadObject } from "../rules/identity.ts";
 import { alreadyEnded } from "../rules/refusals.ts";
 import type { TaskSettings } from "../settings.ts";
@@ -161,7 +162,9 @@ function newRefusal(
     const details = { task_id: id, parent_task_id: id, cycle: [id, id], cycle_length: 2 };
     return reject("task_error", `task ${id} cannot be its own parent`, details);
   }
-  const refused = parentRefusal(state, settings, input, id);
+  const refused =
+    reservedRefusal(state.tenants.get(input.tenant), input, id) ??
+    parentRefusal(state, settings, input, id);
   if (refused || parentId === undefined || !settings.authenticated) return refused;
   const parent = findTask(state, tenant, parentId);
   if (parent && mayDelegateUnder(parent, source)) return undefined;

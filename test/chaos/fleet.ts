@@ -1,17 +1,17 @@
-/** Coordinator processes: started, killed, paused, replaced. */
+/** Service processes: started, killed, paused, replaced. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { dirname, join } from "node:path";
 import { connectBus, type JetStreamBus, LEASE_BUCKET } from "@harmovela/bus";
-import { bundleCoordinator } from "./bundle.ts";
-import type { CoordinatorConfig } from "./coordinator-process.ts";
+import { bundleProcess } from "./bundle.ts";
 import { within } from "./deadline.ts";
 import type { KillOrder } from "./kill-order.ts";
+import type { ServiceProcessConfig } from "./service-process.ts";
 
 /** Shifts the wall clock of a process. */
 const SHIFTED_CLOCK = new URL("shifted-clock.mjs", import.meta.url).href;
 
-export class Coordinator implements AsyncDisposable {
+export class ServiceProcess implements AsyncDisposable {
   readonly instance: string;
   readonly child: ChildProcess;
   /** By how much its wall clock differs from the machine's, at its start. */
@@ -24,7 +24,7 @@ export class Coordinator implements AsyncDisposable {
   readonly #waiting = new Set<() => void>();
 
   /** `clockShiftsMs`: of its wall clock; each SIGUSR2 puts the next one in force. */
-  constructor(script: string, config: CoordinatorConfig, clockShiftsMs: readonly number[] = []) {
+  constructor(script: string, config: ServiceProcessConfig, clockShiftsMs: readonly number[] = []) {
     this.instance = config.instance;
     this.clockShiftMs = clockShiftsMs[0] ?? 0;
     const preload = clockShiftsMs.length === 0 ? [] : ["--import", SHIFTED_CLOCK];
@@ -92,6 +92,10 @@ export class Coordinator implements AsyncDisposable {
 }
 
 export interface FleetOptions {
+  /** Which service. Default the coordinator. */
+  domain?: ServiceProcessConfig["domain"];
+  /** Its settings where they differ from the defaults. */
+  settings?: ServiceProcessConfig["settings"];
   url: string | string[];
   leaseTtlMs: number;
   /** Copies of each stream. Default 1. */
@@ -107,7 +111,7 @@ export class Fleet implements AsyncDisposable {
   readonly #options: FleetOptions;
   readonly #script: string;
   readonly #bus: JetStreamBus;
-  readonly #members = new Set<Coordinator>();
+  readonly #members = new Set<ServiceProcess>();
   readonly failures: string[] = [];
   /** Processes that ended by SIGKILL. */
   killed = 0;
@@ -121,12 +125,12 @@ export class Fleet implements AsyncDisposable {
   }
 
   static async open(options: FleetOptions): Promise<Fleet> {
-    const script = await bundleCoordinator();
+    const script = await bundleProcess("service-process");
     const bus = await connectBus({ servers: options.url, name: "chaos fleet" });
     return new Fleet(options, script, bus);
   }
 
-  get members(): Coordinator[] {
+  get members(): ServiceProcess[] {
     return [...this.#members].filter((member) => member.isRunning);
   }
 
@@ -136,11 +140,14 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** One more process, which nobody replaces. */
-  start(kill?: KillOrder, clockShiftsMs: readonly number[] = []): Coordinator {
+  start(kill?: KillOrder, clockShiftsMs: readonly number[] = []): ServiceProcess {
     this.started += 1;
     const { url, leaseTtlMs, replicas = 1, blindMs = 0 } = this.#options;
-    const instance = `coordinator-${this.started}`;
-    const config: CoordinatorConfig = {
+    const { domain = "tasks", settings = {} } = this.#options;
+    const instance = `${domain}-${this.started}`;
+    const config: ServiceProcessConfig = {
+      domain,
+      settings,
       url,
       instance,
       leaseTtlMs,
@@ -149,13 +156,13 @@ export class Fleet implements AsyncDisposable {
       blindMs,
       ...(kill === undefined ? {} : { kill }),
     };
-    const member = new Coordinator(this.#script, config, clockShiftsMs);
+    const member = new ServiceProcess(this.#script, config, clockShiftsMs);
     this.#members.add(member);
     this.#afterEnd(member).catch((error: unknown) => this.failures.push(`fleet: ${error}`));
     return member;
   }
 
-  async #afterEnd(member: Coordinator): Promise<void> {
+  async #afterEnd(member: ServiceProcess): Promise<void> {
     await member.ended;
     this.#members.delete(member);
     if (member.child.signalCode === "SIGKILL") this.killed += 1;
@@ -166,7 +173,7 @@ export class Fleet implements AsyncDisposable {
     if (this.#options.isLeaseFreed && !this.#isClosing) await this.#freeLease(member.instance);
   }
 
-  #keepOne(start: () => Coordinator): void {
+  #keepOne(start: () => ServiceProcess): void {
     start().ended.then(
       () => {
         if (!this.#isClosing) this.#keepOne(start);
@@ -177,7 +184,8 @@ export class Fleet implements AsyncDisposable {
 
   /** Only if that process held it. */
   async #freeLease(instance: string): Promise<void> {
-    const subject = `$KV.${LEASE_BUCKET}.tasks`;
+    const { domain = "tasks" } = this.#options;
+    const subject = `$KV.${LEASE_BUCKET}.${domain}`;
     const answer = await this.#bus.nats.request(
       `$JS.API.STREAM.MSG.GET.KV_${LEASE_BUCKET}`,
       JSON.stringify({ last_by_subj: subject }),

@@ -1,13 +1,26 @@
-/** The delegation coordinator as a process of its own, to be killed. Argument: its configuration as JSON. */
+/** A service as a process of its own, to be killed. Argument: its configuration as JSON. */
+import { createTracker } from "@harmovela/belief-tracker";
 import { connectBus, type LeaseOptions, systemClock } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { openHostPatiently, openTokenKeyFile } from "@harmovela/host";
+import type { JsonObject } from "@harmovela/failure";
+import {
+  type Host,
+  openHostPatiently,
+  openTokenKeyFile,
+  type ServiceDefinition,
+} from "@harmovela/host";
+import { createManager } from "@harmovela/interruption-manager";
 import pino from "pino";
 import { openBlindLease } from "./blind-lease.ts";
 import { Doom, type KillOrder } from "./kill-order.ts";
 import { withOverrides } from "./overrides.ts";
+import type { ChaosDomain } from "./stored-log.ts";
 
-export interface CoordinatorConfig {
+export interface ServiceProcessConfig {
+  /** Which service. */
+  domain: ChaosDomain;
+  /** Its settings where they differ from the defaults. */
+  settings: JsonObject;
   url: string | string[];
   instance: string;
   leaseTtlMs: number;
@@ -21,9 +34,18 @@ export interface CoordinatorConfig {
 }
 
 const READY_LOOK_MS = 20;
-const config = JSON.parse(process.argv[2] ?? "") as CoordinatorConfig;
-const { url, instance, leaseTtlMs, replicas, tokenKeyFile, kill, blindMs = 0 } = config;
-const definition = createCoordinator();
+const config = JSON.parse(process.argv[2] ?? "") as ServiceProcessConfig;
+const {
+  domain,
+  settings,
+  url,
+  instance,
+  leaseTtlMs,
+  replicas,
+  tokenKeyFile,
+  kill,
+  blindMs = 0,
+} = config;
 const doom = kill === undefined ? undefined : new Doom(kill);
 const connect = (name: string) => connectBus({ servers: url, name, waitOnFirstConnect: true });
 const connected = await connect(`${instance} writer`);
@@ -32,9 +54,7 @@ const writer = withOverrides(connected, {
     blindMs > 0 ? openBlindLease(connected, options, blindMs) : connected.openLease(options),
 });
 const answerer = await connect(`${instance} answerer`);
-const host = await openHostPatiently({
-  ...definition,
-  decider: doom?.decider(definition.decider) ?? definition.decider,
+const common = {
   version: "0.1.0",
   instance,
   writer: doom?.writer(writer) ?? writer,
@@ -50,7 +70,25 @@ const host = await openHostPatiently({
   snapshotEntries: 100,
   leaseTtlMs,
   replyPrefix: () => "_INBOX.",
-});
+};
+
+function open<State>(definition: ServiceDefinition<State>) {
+  const decider = doom?.decider(definition.decider) ?? definition.decider;
+  return openHostPatiently({ ...definition, ...common, decider });
+}
+
+async function openDomain(): Promise<Host> {
+  switch (domain) {
+    case "tasks":
+      return open(createCoordinator(settings));
+    case "interruptions":
+      return open(createManager(settings));
+    case "beliefs":
+      return open(createTracker(settings));
+  }
+}
+
+const host = await openDomain();
 process.stdout.write("started\n");
 /** Warm: it has read the whole log. One that was displaced reads it again. */
 let wasReady = false;
