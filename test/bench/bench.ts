@@ -18,6 +18,7 @@ import { INTAKE, openCoordinator, untilJudged } from "./judged.ts";
 import { latency } from "./latency.ts";
 import { pause, preload, progress, startedTasks } from "./load.ts";
 import { median } from "./median.ts";
+import { provenance } from "./provenance.ts";
 import { bareRelay, productRelay } from "./relay.ts";
 
 const { values } = parseArgs({
@@ -155,6 +156,7 @@ await throughput(isQuick ? 1 : 5, isQuick ? 60_000 : 150_000);
 await latency(note, isQuick ? 1_000 : 5_000);
 await cascadeRate(note, isQuick ? 2_000 : 10_000);
 await delegations(note, 1_000);
+await provenance(note, isQuick ? 5_000 : 50_000);
 await claimRate(note, isQuick ? 1 : 3, isQuick ? 30_000 : 100_000);
 await markRate(note, isQuick ? 5_000 : 100_000);
 await expiryLateness(note, isQuick ? 2_000 : 10_000);

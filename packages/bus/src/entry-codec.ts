@@ -8,6 +8,7 @@ import type {
   EntryFrame,
   Envelope,
   LogEntry,
+  ObservedEntry,
   Plan,
   TokenIssue,
 } from "@harmovela/envelope";
@@ -161,6 +162,8 @@ function withBody(frame: EntryFrame, kind: string, body: unknown): LogEntry | un
     }
     case "token_issued":
       return { ...frame, kind, body: body as TokenIssue };
+    case "observed":
+      return { ...frame, kind, first: (body as ObservedEntry).first };
     case "epoch":
     case "position":
     case "refused":
@@ -179,6 +182,8 @@ export function encodeControlBody(entry: Exclude<LogEntry, { kind: "event" }>): 
       ? { plan: entry.plan }
       : entry.kind === "obligation_failed"
         ? { id: entry.id, reason: entry.reason }
-        : entry.body;
+        : entry.kind === "observed"
+          ? { first: entry.first }
+          : entry.body;
   return new TextEncoder().encode(JSON.stringify(body));
 }

@@ -10,6 +10,7 @@ import { type Frame, FrameRules } from "./frame.ts";
 import { checkGovernance } from "./governance.ts";
 import { InterruptionDomain } from "./interruptions/interruption-domain.ts";
 import { PlanBook } from "./plan-book.ts";
+import { ProvenanceDomain } from "./provenance/provenance-domain.ts";
 import type { StoredRecord } from "./record.ts";
 import type { Report } from "./report.ts";
 import { type LogSubject, parseSubject } from "./subject.ts";
@@ -118,6 +119,7 @@ class LogChecker implements Checker {
       this.#interruptions = new InterruptionDomain({ ...base, tasks });
       this.#rules = this.#interruptions;
     } else if (domain === "beliefs") this.#rules = new BeliefDomain(this.#sink, lenient);
+    else this.#rules = new ProvenanceDomain(base);
   }
 
   observe(domain: Domain, record: StoredRecord): void {
@@ -240,6 +242,7 @@ class LogChecker implements Checker {
     } else if (kind === "begun") this.#onBegun(record, frame, tenant ?? "", body);
     else if (kind === "epoch") this.#onEpoch(record, body);
     else if (kind === "position") this.#onPosition(body);
+    else if (kind === "observed") this.#rules?.onObserved?.(body);
     else if (kind === "token_issued") {
       this.#rules?.onTokenIssued?.(tenant ?? "", frame, body);
     } else if (kind === "obligation_failed") this.#onObligationFailed(frame, tenant ?? "", body);

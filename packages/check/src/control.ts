@@ -16,6 +16,7 @@ export const TENANCY: ReadonlyMap<string, "host" | "tenant" | "either"> = new Ma
   ["skipped", "host"],
   ["begun", "tenant"],
   ["token_issued", "tenant"],
+  ["observed", "host"],
   ["obligation_failed", "either"],
 ]);
 

@@ -23,6 +23,8 @@ export interface DomainRules {
   onRefusal?(event: DomainEvent): void;
   onBegun(event: DomainEvent, plan: OpenPlan): void;
   onTokenIssued?(tenant: string, frame: Frame, body: Record<string, unknown>): void;
+  /** How far observed logs are folded, and where they begin. */
+  onObserved?(body: Record<string, unknown>): void;
   onObligationFailed(tenant: string, id: string): void;
   /** An event of another log, which the entries from here on have seen. */
   observe?(domain: Domain, event: DomainEvent): void;

@@ -57,6 +57,15 @@ export class PlanBook {
     return plan;
   }
 
+  /** The plan that a refusal of its envelope ends. */
+  refuse(tenant: string, id: string): OpenPlan | undefined {
+    const plan = this.get(tenant, id);
+    if (plan === undefined) return undefined;
+    this.#close(plan);
+    this.discharged += 1;
+    return plan;
+  }
+
   /** An obligation that failed is settled with an alarm: its plan may stay as it is. */
   abandon(tenant: string, id: string): void {
     const plan = this.get(tenant, id);

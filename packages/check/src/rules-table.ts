@@ -208,6 +208,18 @@ export const RULES = {
     "A compensation is completed once, after it was asked for, while its task may be (spec 5.8).",
   "compensation-party": "Its owner or who asked for it completes a compensation (spec 5.8).",
   "compensation-apart": "The task that a compensation makes stands below no other (spec 5.8).",
+  "chain-repeats": "No event stands twice in its own evidence, nor in it itself (spec 8).",
+  "attestation-attestor":
+    "Under security.v1 an attestation and its revocation are their source's own (spec 4.2, 8).",
+  "revocation-unknown": "Only an attestation that there is is revoked (spec 8).",
+  "revocation-twice": "An attestation is revoked once (spec 8).",
+  "revocation-party": "Who attested revokes it, or an authority (spec 8).",
+  "wait-early": "An attestation waits for its event until its time has passed (spec 8; arch 2, 5).",
+  "wait-refusal":
+    "A refusal that the service owes ends a begun plan, and is told to its sender (arch 2).",
+  "truncation-fields": "A truncation names the assertion and what of it is missing (spec 8).",
+  "truncation-twice": "The service tells of the truncation of an assertion once (spec 8).",
+  "observed-back": "The beginning of a log only moves on (arch 1.5, 6).",
 } as const;
 
 export type RuleId = keyof typeof RULES;

@@ -11,6 +11,7 @@ import { badForgetting } from "./bad-forgetting.ts";
 import { badFrames } from "./bad-frames.ts";
 import { badInstances } from "./bad-instances.ts";
 import { badPlans } from "./bad-plans.ts";
+import { badProvenance } from "./bad-provenance.ts";
 import { badSessions } from "./bad-sessions.ts";
 import { badStops } from "./bad-stops.ts";
 import { badTasks } from "./bad-tasks.ts";
@@ -31,6 +32,7 @@ const badLogs = [
   ...badExchanges,
   ...badForgetting,
   ...badBeliefs,
+  ...badProvenance,
 ];
 
 describe("a bad log is named", () => {

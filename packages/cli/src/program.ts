@@ -9,6 +9,7 @@ import { conformanceCommand } from "./commands/conformance.ts";
 import { demoCommand } from "./commands/demo.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { interruptCommand } from "./commands/interrupt.ts";
+import { provenanceCommand } from "./commands/provenance.ts";
 import { publishCommand } from "./commands/publish.ts";
 import { resumeCommand } from "./commands/resume.ts";
 import { stdioCommand } from "./commands/stdio.ts";
@@ -39,6 +40,7 @@ export function createProgram(): Command {
     treeCommand(),
     whyCommand(),
     beliefsCommand(),
+    provenanceCommand(),
     publishCommand(),
     cancelCommand(),
     interruptCommand(),

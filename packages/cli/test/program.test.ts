@@ -29,6 +29,7 @@ test("there is exactly the set of commands that is promised", () => {
       "demo",
       "doctor",
       "interrupt",
+      "provenance",
       "publish",
       "resume",
       "stdio",

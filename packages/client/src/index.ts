@@ -42,6 +42,7 @@ export { RejectedError } from "./rejected-error.ts";
 export type { ResumedFrom } from "./resumed-from.ts";
 export type { RetryOptions } from "./retry.ts";
 export type { Settled, TerminalState } from "./settled.ts";
+export { type SigningKey, signEnvelope } from "./sign.ts";
 export {
   type CancelOptions,
   type SubmitSpec,

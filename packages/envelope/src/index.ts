@@ -36,9 +36,11 @@ export type {
   Judged,
   LogEntry,
   ObligationFailedEntry,
+  ObservedEntry,
   Owed,
   Plan,
   RejectionType,
+  SignatureFacts,
   SnapshotSpec,
   TokenFacts,
   TokenIssue,
@@ -103,6 +105,14 @@ export {
   profilesInForce,
   type SessionSettings,
 } from "./sessions/judge-session.ts";
+export {
+  contentDigest,
+  SIGNATURE_MAX,
+  SIGNATURE_SCHEME,
+  SIGNATURE_TYPE,
+  signatureIn,
+  signedForm,
+} from "./signing.ts";
 export { stampDelivery, stampEnvelope } from "./stamp.ts";
 export { hasLoneSurrogate, isId } from "./text.ts";
 export { isUri } from "./uri.ts";

@@ -74,13 +74,28 @@ export interface TokenIssuedEntry extends EntryFrame {
   body: TokenIssue;
 }
 
+/**
+ * How far the observed logs are folded (`seen` of the frame), so that the fold gets on when nothing else is
+ * logged, and `first`: which logs have lost their beginning since that was last told, and the position
+ * that each still begins with. Written by a host whose decider asks for it (`Decider.firstKnown`).
+ */
+export interface ObservedEntry extends EntryFrame {
+  kind: "observed";
+  first: Readonly<Partial<Record<Domain, number>>>;
+}
+
 /** Entries of the host; a decider never sees them. */
 export interface HostEntry extends EntryFrame {
   kind: "epoch" | "position" | "refused" | "intake_gap" | "skipped";
   body: JsonObject;
 }
 
-export type DomainEntry = EventEntry | BegunEntry | ObligationFailedEntry | TokenIssuedEntry;
+export type DomainEntry =
+  | EventEntry
+  | BegunEntry
+  | ObligationFailedEntry
+  | TokenIssuedEntry
+  | ObservedEntry;
 export type LogEntry = DomainEntry | HostEntry;
 
 /**
@@ -105,6 +120,17 @@ export type TokenFacts =
   | { kind: "forged" }
   | { kind: "verified"; claims: JsonObject };
 
+/**
+ * What the host found out about the signature of an envelope before the decision (spec section 8): whose
+ * key made it, and when that key is good. `malformed`: no detached JWS. `unknown_key`: the registry
+ * has no such key of this sender. `forged`: that key did not sign this envelope.
+ */
+export type SignatureFacts =
+  | { kind: "malformed" }
+  | { kind: "unknown_key"; kid: string }
+  | { kind: "forged"; kid: string }
+  | { kind: "verified"; kid: string; from: Instant; until?: Instant; revokedAt?: Instant };
+
 /** A validated envelope in the order of the intake. */
 export interface Judged {
   envelope: Envelope;
@@ -115,6 +141,8 @@ export interface Judged {
   intake: number;
   /** Of `envelope.handoff_token`, when there is one and the host has keys. */
   token?: TokenFacts;
+  /** Of the signature that the envelope carries, when there is one and the host has a key registry. */
+  signature?: SignatureFacts;
 }
 
 export interface DecideContext {
@@ -164,10 +192,18 @@ export interface UnderWay {
  * The next thing the service must do by itself. `urgency` "timer": due by time; "step": one of many,
  * as of a begun plan (the host takes at most 64 of them in one turn). `due`: the instant from
  * which it was owed (for a step: 0). `event.id` is derived. `cause` names what it is owed by
- * (a plan id, a timer's id): it becomes `Hv-Cause: owed:<cause>`.
+ * (a plan id, a timer's id): it becomes `Hv-Cause: owed:<cause>`. `refuses`: the plan ends in a refusal
+ * of this envelope, and `event` is that refusal: whoever sends the envelope again gets it.
  */
 export type Owed =
-  | { event: Envelope; tenant: string; cause: string; urgency: "timer" | "step"; due: Instant }
+  | {
+      event: Envelope;
+      tenant: string;
+      cause: string;
+      urgency: "timer" | "step";
+      due: Instant;
+      refuses?: Envelope;
+    }
   | { begin: Plan; tenant: string; cause: string; urgency: "timer" | "step"; due: Instant }
   | { request: Envelope; tenant: string; cause: string; to: Domain }
   | { wakeAt: Instant };
@@ -200,6 +236,11 @@ export interface Decider<State> {
    * snapshot is taken and the log is never trimmed.
    */
   snapshots?: SnapshotSpec<State>;
+  /**
+   * The first positions of logs that the state knows of. Where it is given, the host writes an `observed`
+   * entry now and then: after many entries of observed logs, and when a log has lost its beginning.
+   */
+  firstKnown?(state: State): Readonly<Partial<Record<Domain, number>>>;
   /** Whether signs of life of this session matter, when `source` gives them (spec 5.1). */
   watches?(state: State, tenant: string, source: string, sessionId: string): boolean;
 }

@@ -225,11 +225,13 @@ export class Answerer<State> {
         tenant: to.tenant,
         source: to.source,
         now,
-        event: async (seq) => {
-          const stored = await options.answerer.read(stream, seq);
+        event: async (seq, domain = options.domain) => {
+          if (domain !== options.domain && !options.observes.includes(domain)) return undefined;
+          const stored = await options.answerer.read(logStream(domain), seq);
           const entry = stored === undefined ? undefined : decodeEntry(stored);
           return entry?.kind === "event" ? (entry.envelope as Envelope) : undefined;
         },
+        signature: async (envelope) => await options.agentKeys?.look(envelope, to.tenant),
       });
       answer = { position: `${stream}:${position}`, result };
     } catch (error) {

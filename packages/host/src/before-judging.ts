@@ -2,6 +2,7 @@
 import { type Bus, decodeEntry } from "@harmovela/bus";
 import type { LogEntry } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
+import type { AgentKeys } from "./agent-keys.ts";
 import type { Fold } from "./fold.ts";
 import type { Arrived } from "./judge.ts";
 import type { TokenKeys } from "./tokens.ts";
@@ -41,6 +42,22 @@ export async function lookAtTokens(
       if (checked.kind !== "valid" || checked.token !== undefined) return;
       const { handoff_token: token } = checked.envelope;
       if (token !== undefined) checked.token = await tokens.verify(token);
+    }),
+  );
+}
+
+/** Who signed what claims to be signed; whether that is worth anything is the decider's question. */
+export async function lookAtSignatures(
+  batch: readonly Arrived[],
+  keys: AgentKeys | undefined,
+): Promise<void> {
+  if (keys === undefined) return;
+  await Promise.all(
+    batch.map(async ({ checked }) => {
+      if (checked.kind !== "valid" || checked.signature !== undefined) return;
+      if (checked.envelope.source_trust !== "signed") return;
+      const facts = await keys.look(checked.envelope, checked.tenant);
+      if (facts !== undefined) checked.signature = facts;
     }),
   );
 }

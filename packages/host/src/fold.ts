@@ -127,6 +127,11 @@ export class Fold<State> {
     this.#seen = { ...this.#seen, [domain]: cursor.position };
   }
 
+  /** How far the observed logs are folded as the log says it. */
+  get noted(): Readonly<Partial<Record<Domain, number>>> {
+    return this.#noted;
+  }
+
   /**
    * The log says how far the observed logs are folded. Where it does not, another fold may apply what was
    * observed since after entries that this one has not seen yet (F3).
@@ -178,6 +183,7 @@ export class Fold<State> {
       case "begun":
       case "obligation_failed":
       case "token_issued":
+      case "observed":
         this.#decider.evolve(this.state, entry);
         break;
       case "epoch":
@@ -212,6 +218,7 @@ export class Fold<State> {
       if ("in" in entry.cause) this.#take(entry, entry.plan.envelope.id);
     } else if (entry.kind === "event") {
       const refused = refusedId(entry.envelope);
+      // The refusal in which a plan ends takes the id over from its begun entry: it has a digest too.
       if (refused === undefined) this.#take(entry, entry.envelope.id);
       else if (entry.digest !== undefined) this.#take(entry, refused);
     }

@@ -1,3 +1,10 @@
+export { openAgentKeyFile } from "./agent-key-file.ts";
+export {
+  type AgentKeyRecord,
+  type AgentKeySet,
+  type AgentKeys,
+  openAgentKeys,
+} from "./agent-keys.ts";
 export { Counters } from "./counters.ts";
 export { Fold, FoldError } from "./fold.ts";
 export { type Host, type HostStatus, openHost } from "./host.ts";
@@ -21,4 +28,3 @@ export {
   type TokenKeySet,
   type TokenKeys,
 } from "./tokens.ts";
-export { createVacantDecider } from "./vacant.ts";

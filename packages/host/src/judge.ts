@@ -109,7 +109,7 @@ function decide<State>(
   context: JudgeContext<State>,
   message: StoredMessage,
   now: Instant,
-  { envelope, tenant, source, token }: Valid,
+  { envelope, tenant, source, token, signature }: Valid,
 ): Decision {
   if (context.poisoned.has(message.seq)) {
     return { reject: reject("internal_error", "the service failed on this envelope") };
@@ -123,7 +123,14 @@ function decide<State>(
   try {
     return context.options.decider.decide(
       context.fold.state,
-      { envelope, tenant, source, intake: message.seq, ...(token === undefined ? {} : { token }) },
+      {
+        envelope,
+        tenant,
+        source,
+        intake: message.seq,
+        ...(token === undefined ? {} : { token }),
+        ...(signature === undefined ? {} : { signature }),
+      },
       { now, deriveId: (index) => deriveId(tenant, cause, index, now) },
     );
   } catch (error) {

@@ -29,6 +29,7 @@ import {
   type HostEntry,
   type Instant,
   type LogEntry,
+  type ObservedEntry,
   type Plan,
   stampDelivery,
   type TokenIssue,
@@ -91,6 +92,7 @@ export type ControlDraft =
   | { kind: "begun"; plan: Plan }
   | { kind: "obligation_failed"; id: string; reason: string }
   | { kind: "token_issued"; body: TokenIssue }
+  | { kind: "observed"; first: ObservedEntry["first"] }
   | { kind: HostEntry["kind"]; body: JsonObject };
 
 export interface LogWriterOptions<State> {

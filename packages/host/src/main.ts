@@ -1,8 +1,9 @@
 /** A service as a process of its own: configuration from the environment, health, signals, exit code. */
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import type { BusAuth } from "@harmovela/bus";
+import { type BusAuth, systemClock } from "@harmovela/bus";
 import pino from "pino";
+import { openAgentKeyFile } from "./agent-key-file.ts";
 import { openService, type RunningService, type ServiceDefinition } from "./service.ts";
 import { openTokenKeyFile } from "./token-key-file.ts";
 
@@ -22,6 +23,8 @@ export interface ProcessConfig {
   answererAuth: BusAuth | undefined;
   /** Key set for handoff tokens; created when there is none. Undefined: every token is opaque. */
   tokenKeyFile: string | undefined;
+  /** Registry of agents' public keys. Undefined: no signature can be verified. */
+  agentKeyFile: string | undefined;
 }
 
 type Environment = Record<string, string | undefined>;
@@ -63,6 +66,7 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
     writerAuth,
     answererAuth: creds("HARMOVELA_CREDS_ANSWERER") ?? writerAuth,
     tokenKeyFile: env.HARMOVELA_TOKEN_KEYS === "" ? undefined : env.HARMOVELA_TOKEN_KEYS,
+    agentKeyFile: env.HARMOVELA_AGENT_KEYS === "" ? undefined : env.HARMOVELA_AGENT_KEYS,
   };
   if (!Object.hasOwn(pino.levels.values, config.logLevel)) {
     problems.push(
@@ -93,8 +97,14 @@ export async function runProcess<State>(
     return;
   }
   const logger = pino({ level: config.logLevel, base: { service: definition.service } });
-  const { tokenKeyFile } = config;
+  const { tokenKeyFile, agentKeyFile } = config;
   const tokens = tokenKeyFile === undefined ? undefined : await openTokenKeyFile(tokenKeyFile);
+  const agentKeys =
+    agentKeyFile === undefined
+      ? undefined
+      : await openAgentKeyFile(agentKeyFile, systemClock, (error) =>
+          logger.error({ err: error }, "the registry of agents' keys cannot be used as it is now"),
+        );
   const service = await openService(definition, {
     servers: config.servers,
     version,
@@ -103,6 +113,7 @@ export async function runProcess<State>(
     retentionMs: config.retentionMs,
     waitOnFirstConnect: true,
     ...(tokens === undefined ? {} : { tokens }),
+    ...(agentKeys === undefined ? {} : { agentKeys }),
     ...(config.writerAuth === undefined ? {} : { writerAuth: config.writerAuth }),
     ...(config.answererAuth === undefined ? {} : { answererAuth: config.answererAuth }),
   });

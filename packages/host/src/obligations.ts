@@ -9,6 +9,7 @@
 import type { Instant, Owed } from "@harmovela/envelope";
 import type { Alarms } from "./alarms.ts";
 import type { Counters } from "./counters.ts";
+import { digestOf } from "./duplicates.ts";
 import type { Fold } from "./fold.ts";
 import { type LogWriter, UnappendableError } from "./log-writer.ts";
 import type { HostOptions } from "./options.ts";
@@ -120,8 +121,11 @@ export class Obligations<State> {
     this.#lastId = id;
     try {
       if (failing.has(id)) throw new UnappendableError("its entry cannot be folded");
-      if ("event" in owed) writer.event({ tenant, envelope: owed.event, cause, at });
-      else writer.control({ kind: "begun", plan: owed.begin, tenant, cause, at });
+      if ("event" in owed) {
+        const { event: envelope, refuses } = owed;
+        const settled = refuses === undefined ? {} : { digest: digestOf(refuses) };
+        writer.event({ tenant, envelope, cause, at, ...settled });
+      } else writer.control({ kind: "begun", plan: owed.begin, tenant, cause, at });
       counters.add("derived");
     } catch (error) {
       if (!(error instanceof UnappendableError)) throw error;

@@ -1,7 +1,15 @@
 import type { Bus, Clock } from "@harmovela/bus";
-import type { Decider, Domain, Envelope, Instant, TokenIssue } from "@harmovela/envelope";
+import type {
+  Decider,
+  Domain,
+  Envelope,
+  Instant,
+  SignatureFacts,
+  TokenIssue,
+} from "@harmovela/envelope";
 import type { ErrorPayload, JsonObject, JsonValue } from "@harmovela/failure";
 import type { Logger } from "pino";
+import type { AgentKeys } from "./agent-keys.ts";
 import type { Packing } from "./snapshot/format.ts";
 import type { TokenKeys } from "./tokens.ts";
 
@@ -11,8 +19,10 @@ export interface ReadContext {
   /** Who asks, as the subject says. */
   source: string;
   now: Instant;
-  /** The envelope at a position of the own log; undefined when there is none. */
-  event(seq: number): Promise<Envelope | undefined>;
+  /** The envelope at a position of the own log, or of one that is observed; undefined when there is none. */
+  event(seq: number, domain?: Domain): Promise<Envelope | undefined>;
+  /** Who signed an envelope; undefined when it carries no signature, or when there is no key registry. */
+  signature(envelope: Envelope): Promise<SignatureFacts | undefined>;
 }
 
 /** Answers a question about the state; throws a HarmovelaError for a bad question. */
@@ -45,6 +55,8 @@ export interface HostOptions<State> {
   issueToken?: TokenIssuer<State>;
   /** Keys for handoff tokens; without them every token is opaque. */
   tokens?: TokenKeys;
+  /** Keys of agents; without them no signature can be verified. */
+  agentKeys?: AgentKeys;
   /** Writes to its own log, control subjects and intakes; answers nothing (architecture, section 3). */
   writer: Bus;
   /** Serves reads and verdicts; publishes to inboxes only. */
@@ -58,6 +70,8 @@ export interface HostOptions<State> {
   retentionMs: number;
   /** Entries after which another snapshot is taken. Default 50,000. */
   snapshotEntries?: number;
+  /** How often a decider that asks for it is told of its observed logs, milliseconds. Default 60,000. */
+  observedEveryMs?: number;
   /** Default: in a thread. */
   packing?: Packing;
   /** A leader that stops renewing is replaced after this long. */

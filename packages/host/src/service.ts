@@ -12,6 +12,7 @@ import {
 import type { Decider, Domain, Instant } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import type { Logger } from "pino";
+import type { AgentKeys } from "./agent-keys.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
 import type { ReadHandler, TokenIssuer } from "./options.ts";
@@ -67,6 +68,10 @@ export interface ServiceConfig {
   waitOnFirstConnect?: boolean;
   /** Keys for handoff tokens; without them every token is opaque and none is issued. */
   tokens?: TokenKeys;
+  /** Keys of agents; without them no signature can be verified. */
+  agentKeys?: AgentKeys;
+  /** Default 60,000: how often a decider that asks for it is told of its observed logs, milliseconds. */
+  observedEveryMs?: number;
 }
 
 const LEASE_TTL_MS = 3_000;
@@ -111,6 +116,10 @@ export async function openService<State>(
         clock: systemClock,
         logger: config.logger.child({ domain: definition.domain, instance }),
         ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
+        ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
+        ...(config.observedEveryMs === undefined
+          ? {}
+          : { observedEveryMs: config.observedEveryMs }),
         replicas: config.replicas ?? 1,
         ...(config.snapshotEntries === undefined
           ? {}

@@ -19,7 +19,7 @@ import { HeartbeatMemory, type Instant, type LogEntry, type TokenIssue } from "@
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import { AppendRecovery } from "./append-recovery.ts";
-import { lookAtTokens, readOutcomes } from "./before-judging.ts";
+import { lookAtSignatures, lookAtTokens, readOutcomes } from "./before-judging.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { Counters } from "./counters.ts";
 import type { Fold } from "./fold.ts";
@@ -29,6 +29,7 @@ import type { LateWork } from "./late-work.ts";
 import { listenForHeartbeats } from "./live-heartbeats.ts";
 import { EvolveError, LogWriter } from "./log-writer.ts";
 import { Obligations } from "./obligations.ts";
+import { ObservationKeeper } from "./observation-keeper.ts";
 import type { ObservedEnd, ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
 import { PositionKeeper } from "./position-keeper.ts";
@@ -94,6 +95,7 @@ export class Term<State> {
   readonly #judging: JudgeContext<State>;
   readonly #recovery: AppendRecovery;
   readonly #keeper: PositionKeeper<State>;
+  readonly #observations: ObservationKeeper<State>;
   readonly #snapshots: SnapshotKeeper<State> | undefined;
   #read: ReadonlyMap<number, LogEntry> = new Map();
   readonly #ended: Promise<TermEnd>;
@@ -149,6 +151,13 @@ export class Term<State> {
       fold,
       writer: this.#writer,
       rate: this.#rate,
+    });
+    this.#observations = new ObservationKeeper({
+      options,
+      fold,
+      writer: this.#writer,
+      alarms,
+      isOpen: () => this.#state === "open",
     });
     const { snapshots: spec } = options.decider;
     const { snapshots: store } = context;
@@ -346,6 +355,8 @@ export class Term<State> {
     await this.#judgeBatch(intake);
     if (this.#state !== "open") return;
     if (this.#writer.room >= 4) this.#keeper.keep(intake.judged);
+    await this.#observations.keep();
+    if (this.#state !== "open") return;
     await this.#takeSnapshot();
     if (this.#state !== "open") return;
     await this.#noticeDisplacement(intake);
@@ -377,6 +388,7 @@ export class Term<State> {
       isAtHand: (seq) => this.#writer.unacked(seq) !== undefined,
     });
     await lookAtTokens(waiting, options.tokens);
+    await lookAtSignatures(waiting, options.agentKeys);
     if (this.#state !== "open") return;
     let done = 0;
     for (const arrived of waiting) {
@@ -586,7 +598,12 @@ export class Term<State> {
       this.wake();
       return;
     }
-    const waits = [WAIT_MS_MAX, this.#lookEveryMs, ...this.#keeper.waits];
+    const waits = [
+      WAIT_MS_MAX,
+      this.#lookEveryMs,
+      ...this.#keeper.waits,
+      ...this.#observations.waits,
+    ];
     if (this.#obligations.pauseMs > 0) waits.push(this.#obligations.pauseMs);
     if (owed !== undefined && "wakeAt" in owed) waits.push(Math.max(1, owed.wakeAt - now));
     else if (owed !== undefined && "urgency" in owed) {

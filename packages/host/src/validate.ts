@@ -14,6 +14,7 @@ import {
   isDerivedId,
   isId,
   parseJson,
+  type SignatureFacts,
   type TokenFacts,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
@@ -25,6 +26,8 @@ export interface Valid {
   source: string;
   /** What is known of its handoff token, once it was looked at. */
   token?: TokenFacts;
+  /** What is known of its signature, once it was looked at. */
+  signature?: SignatureFacts;
 }
 
 /** `sent` is what could be read of the envelope; `isOccupying`: the refusal takes the id (the sender was proved). */

@@ -125,6 +125,7 @@ export interface HostedOptions<State> {
   replicas: number;
   retentionMs: number;
   snapshotEntries: number;
+  observedEveryMs: number;
   clock: Clock;
   issueToken: TokenIssuer<State>;
   tokens: TokenKeys;

@@ -159,11 +159,12 @@ export class Given<State> {
   }
 
   append(
-    body: { cause: Cause; tenant: string } & (
+    body: { cause: Cause; tenant: string; verdict?: JsonObject } & (
       | { kind: "event"; envelope: Envelope }
       | { kind: "begun"; plan: Extract<DomainEntry, { kind: "begun" }>["plan"] }
       | { kind: "obligation_failed"; id: string; reason: string }
       | { kind: "token_issued"; body: TokenIssue }
+      | { kind: "observed"; first: Partial<Record<Domain, number>> }
     ),
   ): DomainEntry {
     const seq = this.log.length + 1;
@@ -210,10 +211,12 @@ export class Given<State> {
 
   #enter(decision: Decision, envelope: Envelope, cause: Cause, tenant: string) {
     if ("accept" in decision) {
-      return this.append({ kind: "event", envelope: decision.accept, cause, tenant });
+      const { accept, verdict = {} } = decision;
+      return this.append({ kind: "event", envelope: accept, cause, tenant, verdict });
     }
     if ("begin" in decision) {
-      return this.append({ kind: "begun", plan: decision.begin, cause, tenant });
+      const { begin: plan, verdict = {} } = decision;
+      return this.append({ kind: "begun", plan, cause, tenant, verdict });
     }
     if ("reject" in decision) {
       const type = decision.as ?? "event.rejected";

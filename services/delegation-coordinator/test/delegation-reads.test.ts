@@ -102,7 +102,8 @@ test("a list goes on behind its last task", () => {
 test("reads refuse what they cannot answer", async () => {
   const { state, tenant, now } = family();
   const { reads } = createCoordinator();
-  const context = { tenant, source: "agent:x", now, event: async () => undefined };
+  const nothing = async () => undefined;
+  const context = { tenant, source: "agent:x", now, event: nothing, signature: nothing };
   const ask = async (verb: string, params: JsonObject): Promise<JsonValue> =>
     (await reads[verb]?.(state, params, context)) ?? null;
   const codeOf = async (verb: string, params: JsonObject) => {

@@ -5,7 +5,7 @@ import { Command, InvalidArgumentError } from "commander";
 import pc from "picocolors";
 import { listenForInterruption } from "../interruption.ts";
 import { DEFAULT_SERVER, otherServerOption, toServers } from "../options.ts";
-import { JUDGED_DOMAINS, SERVICE_BY_DOMAIN } from "../stack/services.ts";
+import { SERVICE_BY_DOMAIN } from "../stack/services.ts";
 import { openStack, type Stack, serviceLogger } from "../stack/stack.ts";
 import { plainText } from "../terminal.ts";
 import { VERSION } from "../version.ts";
@@ -84,18 +84,12 @@ interface Told {
 function banner(stack: Stack, { server, host, storeDir, version }: Told): string {
   const isOwn = server === undefined;
   const option = stack.url === DEFAULT_SERVER ? "" : ` --server ${stack.url}`;
-  const standIns = Object.entries(SERVICE_BY_DOMAIN)
-    .filter(([domain]) => ![...JUDGED_DOMAINS].some((judged) => judged === domain))
-    .map(([, service]) => nameOf(service));
   const rows: [string, string][] = [
     ["server", `${stack.url}  (nats-server ${version})`],
     ["observe", "hv.default.ev.>  for tenant default, hv.*.ev.> for all"],
     ["next", `harmovela demo${option}      harmovela tail${option}`],
-    ["judging", [...JUDGED_DOMAINS].map((domain) => nameOf(SERVICE_BY_DOMAIN[domain])).join(", ")],
+    ["judging", Object.values(SERVICE_BY_DOMAIN).map(nameOf).join(", ")],
   ];
-  if (standIns.length > 0) {
-    rows.push(["refusing", `everything for ${standIns.join(", ")}: they do not exist yet`]);
-  }
   if (stack.standingBy.length > 0) {
     const names = stack.standingBy.map(nameOf).join(", ");
     rows.push(["standby", `another process leads ${names}; this one takes over when it stops`]);

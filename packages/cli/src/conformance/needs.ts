@@ -1,6 +1,5 @@
 /** What fixtures need that may not exist yet. A file that needs something missing is never passed. */
 import { type Domain, domainOf } from "@harmovela/envelope";
-import { JUDGED_DOMAINS } from "../stack/services.ts";
 import type { Expectation } from "./manifest.ts";
 
 export interface Feature {
@@ -50,19 +49,19 @@ export const FEATURES: readonly Feature[] = [
   { name: "adaptation budgets", exists: true, isNeeded: holds("adaptation.") },
   {
     name: "beliefs",
-    exists: JUDGED_DOMAINS.has("beliefs"),
+    exists: true,
     isNeeded: ofDomain("beliefs"),
     isOptionalForRefusal: true,
   },
   {
     name: "interruptions",
-    exists: JUDGED_DOMAINS.has("interruptions"),
+    exists: true,
     isNeeded: ofDomain("interruptions"),
     isOptionalForRefusal: true,
   },
   {
     name: "provenance",
-    exists: JUDGED_DOMAINS.has("provenance"),
+    exists: true,
     isNeeded: ofDomain("provenance"),
     isOptionalForRefusal: true,
   },

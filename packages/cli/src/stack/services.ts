@@ -1,15 +1,11 @@
-/** The four services in this process. A domain whose service does not exist yet is run by a stand-in. */
+/** The four services in this process. */
 import { createTracker } from "@harmovela/belief-tracker";
 import { DOMAINS } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import type { Domain } from "@harmovela/envelope";
-import {
-  createVacantDecider,
-  openService,
-  type RunningService,
-  type ServiceConfig,
-} from "@harmovela/host";
+import { openService, type RunningService, type ServiceConfig } from "@harmovela/host";
 import { createManager } from "@harmovela/interruption-manager";
+import { createAttester } from "@harmovela/provenance-attester";
 
 /** The service of each domain, as it names itself (architecture, section 3). */
 export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
@@ -18,9 +14,6 @@ export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
   interruptions: "service:interruption-manager",
   provenance: "service:provenance-attester",
 };
-
-/** Domains whose rules exist; the others refuse what they validate, and say why. */
-export const JUDGED_DOMAINS: ReadonlySet<Domain> = new Set(["tasks", "beliefs", "interruptions"]);
 
 export interface Services {
   /** Services that another process leads; this one stands by. */
@@ -42,21 +35,16 @@ function openDomain(
   config: ServiceConfig,
   { externalTasks }: Judging,
 ): Promise<RunningService> {
-  if (domain === "tasks") return openService(createCoordinator(), config);
-  if (domain === "beliefs") return openService(createTracker(), config);
-  if (domain === "interruptions") return openService(createManager({ externalTasks }), config);
-  const service = SERVICE_BY_DOMAIN[domain];
-  return openService(
-    {
-      domain,
-      service,
-      decider: createVacantDecider(domain, service),
-      settings: {},
-      observes: [],
-      reads: {},
-    },
-    config,
-  );
+  switch (domain) {
+    case "tasks":
+      return openService(createCoordinator(), config);
+    case "beliefs":
+      return openService(createTracker(), config);
+    case "interruptions":
+      return openService(createManager({ externalTasks }), config);
+    case "provenance":
+      return openService(createAttester(), config);
+  }
 }
 
 /**

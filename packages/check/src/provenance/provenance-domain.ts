@@ -1,0 +1,149 @@
+import { type Envelope, missingConditionalFields, sessionIdOf } from "@harmovela/envelope";
+import { type DomainEvent, payloadField, payloadText } from "../domain-event.ts";
+import type { DomainRules, Missing } from "../domain-rules.ts";
+import type { FindingSink } from "../finding.ts";
+import type { PlanBook } from "../plan-book.ts";
+import { isObject } from "../record.ts";
+import { readSettings } from "../settings.ts";
+import { defaultProvenanceSettings, readProvenanceSettings } from "./settings.ts";
+import { Vouching } from "./vouching.ts";
+
+/** Every rule of the domain `provenance` (spec section 8) that its own log shows. */
+export class ProvenanceDomain implements DomainRules {
+  readonly #sink: FindingSink;
+  readonly #plans: PlanBook;
+  readonly #lenient: boolean;
+  readonly #settings = defaultProvenanceSettings();
+  readonly #tenants = new Map<string, Vouching>();
+  /** Where each log began when it was last told. */
+  readonly #first = new Map<string, number>();
+
+  constructor({
+    sink,
+    plans,
+    isLenient,
+  }: {
+    sink: FindingSink;
+    plans: PlanBook;
+    isLenient: boolean;
+  }) {
+    this.#sink = sink;
+    this.#plans = plans;
+    this.#lenient = isLenient;
+  }
+
+  settings(recorded: unknown): void {
+    readSettings(this.#settings, recorded);
+    readProvenanceSettings(this.#settings, recorded);
+  }
+
+  onEvent(event: DomainEvent): void {
+    const { envelope, owedBy, final } = event;
+    if (owedBy !== undefined && final === undefined) {
+      this.#onOwed(event);
+      return;
+    }
+    if (final === undefined) this.#checkSaid(envelope);
+    const vouching = this.#vouchingAt(event);
+    if (envelope.type === "provenance.attestation.added") vouching.attest(event);
+    else if (envelope.type === "provenance.attestation.revoked") vouching.revoke(event);
+    else if (envelope.type === "provenance.chain.truncated") vouching.truncated(event, false);
+  }
+
+  /** Only an attestation waits, and only for an event that it names. */
+  onBegun(event: DomainEvent): void {
+    const { envelope, owedBy } = event;
+    const of = envelope.causation_id ?? envelope.evidence_chain?.at(-1)?.id;
+    const isAttestation = envelope.type === "provenance.attestation.added";
+    if (!isAttestation || owedBy !== undefined || of === undefined) {
+      this.#sink.add("begun-form", `nothing waits with ${envelope.type} ${envelope.id}`);
+      return;
+    }
+    this.#checkSaid(envelope);
+    this.#vouchingAt(event).wait(event);
+  }
+
+  onObligationFailed(tenant: string, id: string): void {
+    this.#tenants.get(tenant)?.giveUp(id);
+  }
+
+  /** A control entry `observed`: where logs begin now. */
+  onObserved(body: Record<string, unknown>): void {
+    if (!isObject(body.first)) {
+      this.#sink.add("control-body", "observed says nothing of where logs begin");
+      return;
+    }
+    for (const [domain, first] of Object.entries(body.first)) {
+      if (typeof first !== "number" || !Number.isSafeInteger(first) || first < 1) {
+        this.#sink.add("control-body", `the log of ${domain} begins with ${String(first)}`);
+      } else if (first <= (this.#first.get(domain) ?? 1)) {
+        this.#sink.add("observed-back", `the log of ${domain} is told to begin with ${first}`);
+      } else this.#first.set(domain, first);
+    }
+  }
+
+  /** What should follow and does not rests on logs of others. */
+  missing(): Iterable<Missing> {
+    return [];
+  }
+
+  #onOwed(event: DomainEvent): void {
+    const { envelope } = event;
+    if (envelope.type === "provenance.chain.truncated") {
+      this.#vouchingAt(event).truncated(event, true);
+    } else if (envelope.type === "event.rejected") this.#onRefusal(event);
+    else this.#sink.add("owed-type", `the service says ${envelope.type} by itself: ${envelope.id}`);
+  }
+
+  /** A plan that ends without its event. */
+  #onRefusal(event: DomainEvent): void {
+    const { envelope, tenant, owedBy } = event;
+    const refused = payloadText(envelope, "acknowledged_event_id") ?? "";
+    const plan = owedBy === refused ? this.#plans.refuse(tenant, refused) : undefined;
+    if (plan === undefined) {
+      const isKnown = this.#lenient && owedBy === refused;
+      if (!isKnown) this.#sink.add("wait-refusal", `no plan of ${refused} ends with a refusal`);
+      return;
+    }
+    if (envelope.target !== plan.envelope.source) {
+      this.#sink.add("wait-refusal", `${refused} of ${plan.envelope.source} is refused to another`);
+    }
+    this.#vouchingAt(event).refuse(event, refused, isNeverSeen(envelope));
+  }
+
+  /** What an event says by itself (spec 4.2, section 8). */
+  #checkSaid(envelope: Envelope): void {
+    const ids = (envelope.evidence_chain ?? []).map(({ id }) => id);
+    if (new Set([...ids, envelope.id]).size <= ids.length) {
+      this.#sink.add("chain-repeats", `the evidence of ${envelope.id} names an event twice`);
+    }
+    if (sessionIdOf(envelope) !== undefined) return;
+    // Which profiles a session negotiated stands in another log.
+    const { defaultProfiles } = this.#settings;
+    const missing = missingConditionalFields(envelope, defaultProfiles);
+    if (missing.length > 0) {
+      this.#sink.add("profile-fields", `${envelope.type} lacks ${missing.join(", ")}`);
+    }
+    const attestor = payloadText(envelope, "attestor") ?? envelope.source;
+    if (attestor === envelope.source) return;
+    if (defaultProfiles.includes("harmovela.security.v1")) {
+      this.#sink.add("attestation-attestor", `${envelope.source} attests for ${attestor}`);
+    }
+  }
+
+  #vouchingAt({ tenant, frame }: DomainEvent): Vouching {
+    let vouching = this.#tenants.get(tenant);
+    if (vouching === undefined) {
+      vouching = new Vouching(this.#sink, this.#settings, this.#lenient);
+      this.#tenants.set(tenant, vouching);
+    }
+    vouching.forget(frame.at - 2 * this.#settings.retentionMs);
+    return vouching;
+  }
+}
+
+function isNeverSeen(envelope: Envelope): boolean {
+  const error = payloadField(envelope, "error");
+  const details = isObject(error) ? error.details : undefined;
+  return isObject(details) && details.reason === "unknown_event";
+}

@@ -1,0 +1,155 @@
+/** Assertions that live, and what they rest on (spec 6.1). Called by the fold alone. */
+import type { Envelope, Instant } from "@harmovela/envelope";
+import { assertedKey, invalidationOf, isSystemOf } from "./rules/subject.ts";
+import {
+  type AttesterState,
+  closeMissing,
+  type Known,
+  openLog,
+  openMissing,
+  openTenant,
+  placeOf,
+  type TenantState,
+} from "./state.ts";
+
+/** What a source says about a subject takes the place of what it said before. */
+export function assertLive(
+  state: AttesterState,
+  event: Known,
+  envelope: Envelope,
+  at: Instant,
+): void {
+  const { tenant } = event;
+  const key = assertedKey(envelope, tenant.events.get(envelope.causation_id ?? ""));
+  if (key === undefined) return;
+  let claims = tenant.subjects.get(key);
+  if (claims === undefined) {
+    claims = new Map();
+    tenant.subjects.set(key, claims);
+  }
+  const before = claims.get(event.source);
+  event.key = key;
+  event.isLive = true;
+  claims.set(event.source, event);
+  for (const { id } of event.links) cite(state, event, id);
+  if (before !== undefined) endLive(state, before, at);
+}
+
+function cite(state: AttesterState, assertion: Known, id: string): void {
+  const { tenant } = assertion;
+  const event = tenant.events.get(id);
+  if (event === assertion) return;
+  if (event === undefined) openMissing(tenant, id).citedBy.add(assertion);
+  else citeKnown(state, event, [assertion]);
+}
+
+/** These live assertions rest on it. */
+export function citeKnown(state: AttesterState, event: Known, by: Iterable<Known>): void {
+  event.citedBy ??= new Set();
+  for (const assertion of by) if (assertion !== event) event.citedBy.add(assertion);
+  if (event.citedBy.size === 0 || event.citation !== undefined) return;
+  event.citation = { due: event.seq, order: 0, index: -1, event };
+  openLog(state, event.domain).cited.add(event.citation);
+}
+
+/** It rests on nothing any more that anybody has to watch over. */
+export function release(state: AttesterState, assertion: Known, at: Instant): void {
+  const { tenant } = assertion;
+  for (const { id } of assertion.links) {
+    const event = tenant.events.get(id);
+    if (event === undefined) {
+      const missing = tenant.missing.get(id);
+      if (missing?.citedBy.delete(assertion)) closeMissing(missing);
+    } else if (event.citedBy?.delete(assertion)) {
+      if (event.citedBy.size === 0) uncite(state, event);
+      queue(state, event, at);
+    }
+  }
+}
+
+export function uncite(state: AttesterState, event: Known): void {
+  if (event.citation === undefined) return;
+  openLog(state, event.domain).cited.remove(event.citation);
+  event.citation = undefined;
+}
+
+/** It may be forgotten when the retention has passed, if nothing that lives rests on it then. */
+export function queue(state: AttesterState, event: Known, at: Instant): void {
+  if (event.index >= 0) return;
+  event.due = at;
+  event.order = placeOf(event.domain, event.seq);
+  state.over.add(event);
+}
+
+/** Withdrawn, or said again. */
+function endLive(state: AttesterState, event: Known, at: Instant): void {
+  dropLive(event);
+  release(state, event, at);
+  queue(state, event, at);
+}
+
+/** Takes it out of the table of what lives. */
+export function dropLive(event: Known): void {
+  if (!event.isLive) return;
+  const { tenant, key = "", source } = event;
+  event.isLive = false;
+  const claims = tenant.subjects.get(key);
+  if (claims?.get(source) !== event) return;
+  claims.delete(source);
+  if (claims.size === 0) tenant.subjects.delete(key);
+}
+
+/** Ends what an event takes back; holds from the moment at which its service has decided it. */
+export function withdrawNamed(
+  state: AttesterState,
+  name: string,
+  { envelope, at, seq }: { envelope: Envelope; at: Instant; seq: number },
+): void {
+  const invalidation = invalidationOf(envelope);
+  if (invalidation === undefined) return;
+  const tenant = openTenant(state, name);
+  const withdrawal = { id: envelope.id, by: envelope.source };
+  const claims = meantBy(tenant, envelope, invalidation.key);
+  for (const claim of claims) {
+    claim.withdrawn = withdrawal;
+    endLive(state, claim, at);
+  }
+  const { causation_id: cause, type } = envelope;
+  const isOfEvent = type === "memory.fact.invalidated" && invalidation.isRetraction;
+  if (claims.length > 0 || !isOfEvent || cause === undefined) return;
+  const event = tenant.events.get(cause);
+  if (event !== undefined) {
+    if (event.key === undefined) event.withdrawn ??= withdrawal;
+    return;
+  }
+  const missing = openMissing(tenant, cause);
+  if (missing.withdrawn !== undefined) return;
+  missing.withdrawn = withdrawal;
+  missing.due = at;
+  missing.order = seq;
+  state.early.add(missing);
+}
+
+/** The claim that it names as its cause, else its sender's own, else (for the system of the subject) all. */
+function meantBy(tenant: TenantState, { causation_id: cause, source }: Envelope, key: string) {
+  const claims = tenant.subjects.get(key) ?? new Map<string, Known>();
+  const named = tenant.events.get(cause ?? "");
+  const isSystem = isSystemOf(key, source);
+  if (named?.isLive && named.key === key && (named.source === source || isSystem)) return [named];
+  const own = claims.get(source);
+  if (own !== undefined) return [own];
+  return isSystem ? [...claims.values()] : [];
+}
+
+/** It was taken back before it came: by its own side, or by anybody where it asserts nothing. */
+export function withdrawEarly(
+  state: AttesterState,
+  event: Known,
+  { id, by }: { id: string; by: string },
+  at: Instant,
+): void {
+  const { key, source } = event;
+  if (key !== undefined && by !== source && !isSystemOf(key, by)) return;
+  event.withdrawn = { id, by };
+  if (event.isLive) endLive(state, event, at);
+}

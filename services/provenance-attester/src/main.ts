@@ -1,0 +1,6 @@
+import { runProcess } from "@harmovela/host";
+import { settingsIn } from "./environment.ts";
+import { createAttester } from "./service.ts";
+import { VERSION } from "./version.ts";
+
+await runProcess((env, problems) => createAttester(settingsIn(env, problems)), VERSION);

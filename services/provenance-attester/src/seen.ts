@@ -1,0 +1,121 @@
+/** How events come to be known, from whichever log. Called by the fold alone. */
+import {
+  contentDigest,
+  type Domain,
+  type EventEntry,
+  isService,
+  parseInstant,
+} from "@harmovela/envelope";
+import {
+  assertLive,
+  citeKnown,
+  queue,
+  uncite,
+  withdrawEarly,
+  withdrawNamed,
+} from "./assertions.ts";
+import { linksOf, textIn } from "./rules/evidence.ts";
+import { signerIn } from "./rules/signature.ts";
+import { type AttesterState, DOMAINS, type Known, openTenant, type TenantState } from "./state.ts";
+import { markSeen } from "./waits.ts";
+
+/** An event stands in a log. What was waiting for it waits no longer. */
+export function see(state: AttesterState, domain: Domain, entry: EventEntry): Known | undefined {
+  const { envelope, tenant: name, at } = entry;
+  if (isRefusal(entry)) return undefined;
+  const tenant = openTenant(state, name);
+  const digest = contentDigest(envelope);
+  state.news += 1;
+  const known = tenant.events.get(envelope.id);
+  if (known !== undefined && !seeAgain(state, known, domain, digest)) return known;
+  const event = createKnown(tenant, domain, entry, digest);
+  if (known !== undefined) takePlace(event, known);
+  tenant.events.set(event.id, event);
+  state.weight += weightOf(event);
+  queue(state, event, at);
+  if (event.citedBy !== undefined) citeKnown(state, event, event.citedBy);
+  const missing = tenant.missing.get(event.id);
+  tenant.missing.delete(event.id);
+  if (missing !== undefined) state.early.remove(missing);
+  if (missing !== undefined) citeKnown(state, event, missing.citedBy);
+  if (domain === "beliefs") {
+    assertLive(state, event, envelope, at);
+    // The event that ends a plan takes nothing back: that was so from the plan's beginning on.
+    if ("in" in entry.cause) withdrawNamed(state, name, entry);
+  }
+  const early = missing?.withdrawn ?? known?.withdrawn;
+  if (early !== undefined) withdrawEarly(state, event, early, at);
+  for (const wait of missing?.waits ?? []) markSeen(state, wait);
+  return event;
+}
+
+/** The answer to an envelope that was refused: it speaks of nothing that is in a log. */
+function isRefusal({ envelope }: EventEntry): boolean {
+  return (
+    envelope.type.endsWith(".rejected") &&
+    isService(envelope.source) &&
+    textIn(envelope, "acknowledged_event_id") !== undefined
+  );
+}
+
+/**
+ * An event of this id is known. When it is another one nobody can say which of the two is meant; true:
+ * the new one takes its place, so that all folds keep the same one.
+ */
+function seeAgain(state: AttesterState, known: Known, domain: Domain, digest: string): boolean {
+  if (known.domain === domain && known.digest === digest) return false;
+  known.isAmbiguous = true;
+  if (DOMAINS.indexOf(domain) >= DOMAINS.indexOf(known.domain)) return false;
+  if (!state.leaving.delete(known)) state.weight -= weightOf(known);
+  state.over.remove(known);
+  uncite(state, known);
+  return true;
+}
+
+/** Whoever speaks of the one speaks of the other now. It asserted nothing: beliefs come first. */
+function takePlace(event: Known, known: Known): void {
+  event.isAmbiguous = true;
+  event.citedBy = known.citedBy;
+  event.attestations = known.attestations;
+  for (const attestation of event.attestations ?? []) attestation.of = event;
+}
+
+/** As much of the memory as it takes. */
+export function weightOf({ links }: Known): number {
+  return 1 + links.length;
+}
+
+function createKnown(
+  tenant: TenantState,
+  domain: Domain,
+  { envelope, seq, at, verdict }: EventEntry,
+  digest: string,
+): Known {
+  return {
+    kind: "known",
+    tenant,
+    id: envelope.id,
+    domain,
+    seq,
+    at,
+    type: envelope.type,
+    source: envelope.source,
+    createdAt: parseInstant(envelope.created_at),
+    digest,
+    links: linksOf(envelope),
+    trust: envelope.source_trust,
+    signedBy: domain === "provenance" ? signerIn(verdict) : undefined,
+    namesTenant: envelope.tenant_id !== undefined,
+    isAmbiguous: false,
+    key: undefined,
+    isLive: false,
+    withdrawn: undefined,
+    truncated: undefined,
+    citedBy: undefined,
+    citation: undefined,
+    attestations: undefined,
+    due: 0,
+    order: 0,
+    index: -1,
+  };
+}
