@@ -9,7 +9,7 @@ import type { JsonObject } from "@harmovela/failure";
 const ROOT = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const MAIN = join(ROOT, "packages", "cli", "src", "main.ts");
 /** Longer than any command here takes on a busy machine. */
-const DEADLINE_MS = 60_000;
+const DEADLINE_MS = 240_000;
 
 export interface CliResult {
   code: number | null;
