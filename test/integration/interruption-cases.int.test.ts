@@ -4,12 +4,17 @@
  * What these wrote is held to every rule at the end.
  */
 import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import type { Report } from "@harmovela/check";
 import type { JsonObject } from "@harmovela/failure";
 import { startNatsServer } from "@harmovela/testkit";
 import { eventually } from "../chaos/deadline.ts";
 import { Fleet } from "../chaos/fleet.ts";
 import { Sender } from "../chaos/sender.ts";
+import { cli } from "./cli-process.ts";
 import {
   acknowledged,
   BOSS,
@@ -210,6 +215,48 @@ describe("interruptions", () => {
     await tenant.settled();
   });
 });
+
+describe("the checker", () => {
+  test("reads the logs of a live server together, and what it saved of them", async () => {
+    await using stack = await Stack.open();
+    const tenant = await stack.tenant("checked");
+    await tenant.stopped("t");
+    await tenant.refused(say("task.progress", "t"), "task_error");
+    const folder = mkdtempSync(join(tmpdir(), "harmovela-check-"));
+    try {
+      const live = await cli(["check", "--server", stack.server.url, "--save", folder, "--json"]);
+      assert.equal(live.stderr, "");
+      const found = JSON.parse(live.stdout) as Record<string, Report>;
+      assert.deepEqual(Object.keys(found), ["HV_LOG_TASKS", "HV_LOG_INTERRUPTIONS"]);
+      assert.equal(found.HV_LOG_INTERRUPTIONS?.openInterruptions, 1);
+      for (const { findings } of Object.values(found)) assert.deepEqual(findings, []);
+      const files = Object.keys(found).map((stream) => join(folder, `${stream}.ndjson`));
+      const [tasks = "", stops = ""] = files;
+      // Work that is in the log although its task was stopped.
+      writeFileSync(tasks, withWork(readFileSync(tasks, "utf8"), "t"));
+      const broken = await cli(["check", "--file", tasks, "--file", stops]);
+      assert.equal(broken.code, 1);
+      assert.match(broken.stdout, /stopped-work: 1/);
+      // What the other log says is not known then.
+      assert.equal((await cli(["check", "--file", tasks])).code, 0);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
+
+/** The saved log with its newest refusal turned into the work that it refuses. */
+function withWork(log: string, id: string): string {
+  const lines = log.trimEnd().split("\n");
+  const last = lines.findLastIndex((line) => line.includes("event.rejected"));
+  const record = JSON.parse(lines[last] ?? "") as { subject: string; body: string; seq: number };
+  const { delivery } = JSON.parse(record.body) as { delivery: object };
+  const work = { ...say("task.progress", id), delivery };
+  record.subject = `hv.checked.log.tasks.${WORKER}.-.task.progress`;
+  record.body = JSON.stringify(work);
+  lines[last] = JSON.stringify(record);
+  return `${lines.join("\n")}\n`;
+}
 
 describe("interruptions when processes die and clocks jump", () => {
   test("H7 killed with two dozen tasks to stop: each goes on, or failed for a true reason", async () => {
