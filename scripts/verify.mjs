@@ -4,7 +4,7 @@
  *
  *   node scripts/verify.mjs            everything
  *   node scripts/verify.mjs unit       one stage: static | unit | current | debian
- *   node scripts/verify.mjs debian-chaos   what the default leaves out on Debian's release
+ *   node scripts/verify.mjs debian-rest    what the default leaves out on Debian's release
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, readdirSync, statSync } from "node:fs";
@@ -86,10 +86,21 @@ const integration = () => [
   ...filesIn("test/conformance", ".test.ts"),
 ];
 
-/** The longest ones; what they attack is the services, so by default one server is enough. */
-const LONG_CHAOS = ["cascade", "cascade-races", "clocks", "interruption", "replicated"].map(
-  (name) => `test/chaos/${name}.chaos.test.ts`,
-);
+/** What is about the services, the command line or the documents: by default one server is enough. */
+const ONE_SERVER_IS_ENOUGH = [
+  "test/chaos/cascade",
+  "test/chaos/clocks",
+  "test/chaos/interruption",
+  "test/chaos/replicated",
+  "test/conformance/",
+  "test/integration/cli-",
+  "test/integration/lost-worker",
+  "test/integration/process",
+  "test/integration/races",
+  "test/integration/readme",
+  "test/integration/worker",
+];
+const needsBothServers = (path) => !ONE_SERVER_IS_ENOUGH.some((start) => path.startsWith(start));
 
 const stages = {
   static: () => {
@@ -108,15 +119,15 @@ const stages = {
       HARMOVELA_NATS_SERVER: server("--release", "current"),
     }),
   debian: () =>
-    tests(
-      "on Debian's nats-server",
-      integration().filter((path) => !LONG_CHAOS.includes(path)),
-      { HARMOVELA_NATS_SERVER: server("--release", "debian") },
-    ),
-  "debian-chaos": () =>
-    tests("long chaos on Debian's nats-server", LONG_CHAOS, {
+    tests("on Debian's nats-server", integration().filter(needsBothServers), {
       HARMOVELA_NATS_SERVER: server("--release", "debian"),
     }),
+  "debian-rest": () =>
+    tests(
+      "the rest on Debian's nats-server",
+      integration().filter((path) => !needsBothServers(path)),
+      { HARMOVELA_NATS_SERVER: server("--release", "debian") },
+    ),
 };
 const DEFAULT_STAGES = ["static", "unit", "current", "debian"];
 
