@@ -12,9 +12,11 @@ import { badFrames } from "./bad-frames.ts";
 import { badInstances } from "./bad-instances.ts";
 import { badPlans } from "./bad-plans.ts";
 import { badSessions } from "./bad-sessions.ts";
+import { badStoppedTasks } from "./bad-stopped-tasks.ts";
 import { badStops } from "./bad-stops.ts";
 import { badTasks } from "./bad-tasks.ts";
 import { badTokens } from "./bad-tokens.ts";
+import { badTrees } from "./bad-trees.ts";
 import { LogBuilder, streamOf } from "./log-builder.ts";
 import { TwoLogs } from "./stop-log.ts";
 
@@ -33,6 +35,8 @@ const badLogs = [
   ...badBeliefs,
 ];
 
+const badTwoLogs = [...badStops, ...badTrees, ...badStoppedTasks];
+
 describe("a bad log is named", () => {
   for (const { rule, why, also = [], options, build } of badLogs) {
     it(`${rule}: ${why}`, () => {
@@ -49,7 +53,7 @@ describe("a bad log is named", () => {
     });
   }
 
-  for (const { rule, why, in: shownIn, also = [], isSettled = false, build } of badStops) {
+  for (const { rule, why, in: shownIn, also = [], isSettled = false, build } of badTwoLogs) {
     it(`${rule}: ${why} (two logs)`, async () => {
       const logs = new TwoLogs();
       const seq = build(logs);
@@ -67,7 +71,7 @@ describe("a bad log is named", () => {
   }
 
   it("for every rule there is", () => {
-    const broken = new Set<string>([...badLogs, ...badStops].map(({ rule }) => rule));
+    const broken = new Set<string>([...badLogs, ...badTwoLogs].map(({ rule }) => rule));
     assert.deepEqual(
       Object.keys(RULES).filter((rule) => !broken.has(rule)),
       [],
