@@ -7,8 +7,6 @@ export interface BadLogs {
   rule: RuleId;
   why: string;
   in: "tasks" | "stops";
-  /** Rules that this fault cannot help to break as well. */
-  also?: RuleId[];
   isSettled?: boolean;
   /** Writes the logs; the sequence of the entry that must be named. */
   build(logs: TwoLogs): number;
