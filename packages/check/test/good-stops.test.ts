@@ -2,7 +2,6 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { checkLog } from "../src/index.ts";
-import { refuseResume } from "./bad-stops.ts";
 import { session } from "./family-log.ts";
 import { lose, sessions } from "./instance-log.ts";
 import { streamOf } from "./log-builder.ts";
@@ -116,7 +115,7 @@ const good: Good[] = [
     what: "a resume without its checkpoint fails the task",
     build(logs) {
       logs.saved("t");
-      const refused = refuseResume(logs, "t");
+      const refused = logs.refuseResume("t");
       logs.closeWith(logs.fail("t", refused, "checkpoint_missing"));
     },
   },

@@ -106,6 +106,17 @@ export class TwoLogs {
     return this.ask("failed", id, cause, { payload: { error } });
   }
 
+  /** A resume that names a checkpoint which nobody knows is refused. */
+  refuseResume(id: string): Draft {
+    const error = { code: "checkpoint_missing", message: "no such checkpoint", retryable: false };
+    return this.stops.refuse("evt_refused", {
+      source: MANAGER,
+      task_id: id,
+      target: BOSS,
+      payload: { acknowledged_event_id: "evt_refused", error },
+    });
+  }
+
   compensate(id: string, original: string, fields: Fields = {}): Draft {
     const { payload, source = BOSS, ...rest } = fields;
     const texts = { reason: "rollback", description: "undo it" };
