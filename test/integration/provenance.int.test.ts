@@ -1,9 +1,12 @@
 /** The provenance attester beside the other services, on a real server (spec section 8). */
 import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { createTracker } from "@harmovela/belief-tracker";
 import { connectBus, decodeEntry, logStream } from "@harmovela/bus";
 import { checkLog, recordOf } from "@harmovela/check";
@@ -26,6 +29,9 @@ import { CliProcess, line } from "./cli-process.ts";
 
 const DEADLINE_MS = 30_000;
 const TENANT = "acme";
+const MAIN = fileURLToPath(
+  new URL("../../services/provenance-attester/src/main.ts", import.meta.url),
+);
 
 interface Stack extends AsyncDisposable {
   server: NatsServer;
@@ -44,7 +50,6 @@ async function openStack(): Promise<Stack> {
         servers: server.url,
         version: "0.0.0",
         logger: pino({ level: process.env.HARMOVELA_TEST_LOG ?? "silent" }),
-        leaseTtlMs: 1_500,
         observedEveryMs: 50,
         ...(agentKeys === undefined ? {} : { agentKeys }),
       });
@@ -229,6 +234,58 @@ test("evidence that goes with its retention puts what rests on it in doubt", asy
     ({ type }) => type === "provenance.chain.truncated",
   );
   assert.equal(told.length, 1);
+  assert.deepEqual(await findings(stack.server), {});
+});
+
+/** The service as a process of its own. */
+async function openProcess(server: NatsServer): Promise<ChildProcess> {
+  const child = spawn(
+    process.execPath,
+    ["--conditions=development", "--import", import.meta.resolve("tsx"), MAIN],
+    {
+      env: { ...process.env, HARMOVELA_SERVERS: server.url },
+      stdio: ["ignore", "pipe", "inherit"],
+    },
+  );
+  let said = "";
+  child.stdout?.setEncoding("utf8").on("data", (text: string) => {
+    said += text;
+  });
+  await until(() => {
+    assert.equal(child.exitCode, null, said);
+    return said.includes('"leading"') ? true : undefined;
+  });
+  return child;
+}
+
+async function killed(child: ChildProcess): Promise<void> {
+  assert.equal(child.exitCode, null, "it still runs");
+  const end = once(child, "exit");
+  child.kill("SIGKILL");
+  await end;
+}
+
+test("kill -9 loses no attestation, neither one that counts nor one that waits", async () => {
+  await using stack = await openStack();
+  await stack.open(createTracker());
+  const a = await stack.agent("agent:a");
+  const v = await stack.agent("agent:v");
+  const first = await openProcess(stack.server);
+  try {
+    await a.publish(fact("b1"));
+    await v.publish(attestation("b1", "v1"));
+    assert.ok(await isPending(v, attestation("b2", "v2")));
+  } finally {
+    await killed(first);
+  }
+  await a.publish(fact("b2"));
+  const second = await openProcess(stack.server);
+  try {
+    await until(async () => ((await countOf(v, "b2")) === 1 ? true : undefined));
+    assert.equal(await countOf(v, "b1"), 1);
+  } finally {
+    await killed(second);
+  }
   assert.deepEqual(await findings(stack.server), {});
 });
 
