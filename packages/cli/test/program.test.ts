@@ -20,6 +20,7 @@ test("there is exactly the set of commands that is promised", () => {
       .commands.map((command) => command.name())
       .toSorted(),
     [
+      "agent",
       "beliefs",
       "cancel",
       "check",
@@ -31,6 +32,7 @@ test("there is exactly the set of commands that is promised", () => {
       "interrupt",
       "publish",
       "resume",
+      "service",
       "stdio",
       "tail",
       "token",
