@@ -1,14 +1,18 @@
 /** Accounts as the command line writes them: what they let through, and who comes and goes at a reload. */
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
 import { authFromFile } from "@harmovela/bus";
 import { enrol, strike } from "@harmovela/cli";
 import { connect } from "@harmovela/client";
 import { eventually, within } from "../chaos/deadline.ts";
 import { envelope } from "../chaos/sender.ts";
+import { controlsOf, readRecords } from "../chaos/stored-log.ts";
 import { Stage } from "./attack-stage.ts";
 
+const root = fileURLToPath(new URL("../../", import.meta.url));
 const WORKER = "agent:worker";
 const LEAVER = "agent:leaver";
 const ODD = "agent:a.b *>/é";
@@ -117,6 +121,44 @@ describe("a server with accounts", () => {
     const worker = await stage.agent("acme", WORKER);
     await worker.honest("task_as_ever");
   });
+
+  for (const [domain, service] of [
+    ["tasks", "delegation-coordinator"],
+    ["beliefs", "belief-tracker"],
+    ["interruptions", "interruption-manager"],
+  ] as const) {
+    test(`${service}, a process with keys, judges as one whose senders are proved`, async () => {
+      await stage.stopServices();
+      const keyOf = (connection: string) => join(stage.folder, `${domain}.${connection}.nk`);
+      const child = spawn(
+        process.execPath,
+        [
+          "--conditions=development",
+          "--import",
+          "tsx",
+          join(root, `services/${service}/src/main.ts`),
+        ],
+        {
+          env: {
+            ...process.env,
+            HARMOVELA_SERVERS: stage.server.url,
+            HARMOVELA_CREDS_WRITER: keyOf("writer"),
+            HARMOVELA_CREDS_ANSWERER: keyOf("answerer"),
+          },
+          stdio: "ignore",
+        },
+      );
+      try {
+        const before = controlsOf(await readRecords(stage.operator, domain), "epoch").length;
+        const epoch = await eventually(DEADLINE_MS, "the process leads", async () =>
+          controlsOf(await readRecords(stage.operator, domain), "epoch").at(before),
+        );
+        assert.equal((epoch.body.settings as { authenticated?: boolean }).authenticated, true);
+      } finally {
+        child.kill("SIGKILL");
+      }
+    });
+  }
 });
 
 async function first(messages: AsyncIterable<{ subject: string }>): Promise<string> {
