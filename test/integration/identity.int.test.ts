@@ -11,6 +11,7 @@ import { eventually, within } from "../chaos/deadline.ts";
 import { envelope } from "../chaos/sender.ts";
 import { controlsOf, readRecords } from "../chaos/stored-log.ts";
 import { Stage } from "./attack-stage.ts";
+import { CliProcess } from "./cli-process.ts";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
 const WORKER = "agent:worker";
@@ -90,6 +91,11 @@ describe("a server with accounts", () => {
       const sent = envelope(WORKER, "task.submitted", "task_sdk");
       const verdict = await agent.publish({ type: sent.type, task_id: "task_sdk", payload: {} });
       assert.equal("stored" in verdict, false);
+      assert.equal((await agent.task("task_sdk")).result !== undefined, true);
+      // History comes from streams, which no agent reads: that is said at once.
+      const refused = { code: "unauthorized" };
+      await assert.rejects(agent.subscribe({ from: "start" }).next(), refused);
+      await assert.rejects(agent.submit({ target: WORKER }), refused);
     } finally {
       await agent.close();
     }
@@ -120,6 +126,26 @@ describe("a server with accounts", () => {
     assert.equal(await within(DEADLINE_MS, "the heartbeat of the new tenant", heard), live);
     const worker = await stage.agent("acme", WORKER);
     await worker.honest("task_as_ever");
+  });
+
+  test("an operator's commands look into everything, an agent's ask", async () => {
+    const worker = await stage.agent("acme", WORKER);
+    await worker.honest("task_asked");
+    const server = ["--server", stage.server.url];
+    const as = async (key: string, ...words: string[]) => {
+      const command = new CliProcess([...words, ...server], {
+        env: { HARMOVELA_KEY: join(stage.folder, key) },
+      });
+      return command.ended;
+    };
+    const checked = await as("operator.nk", "check");
+    assert.equal(checked.code, 0, checked.stderr);
+    const examined = await as("operator.nk", "doctor", "--tenant", "acme");
+    assert.match(examined.stdout, /✓ delegation-coordinator/);
+    const told = ["why", "task_asked", "--tenant", "acme", "--as", WORKER];
+    assert.equal((await as(`acme.${WORKER}.nk`, ...told)).code, 0);
+    const nobody = await as(`acme.${WORKER}.nk`, "check");
+    assert.match(nobody.stderr, /unauthorized/);
   });
 
   for (const [domain, service] of [

@@ -104,4 +104,31 @@ describe("with authentication on", () => {
     assert.equal(counter.host.status().counters.replies_dropped, strange.length * 4);
     assert.equal(counter.host.status().counters.accepted, strange.length + 1);
   });
+
+  test("a read from another account is answered where the server has moved its reply", async () => {
+    await using server = await startNatsServer();
+    await using sender = await openSender(server.url);
+    await using counter = await openCounter(server.url, {
+      replyPrefix: (tenant, source) => `_INBOX.${tenant}.${source}.`,
+      borderReplyPrefix: "_R_.",
+    });
+    await counter.host.untilLeading();
+    const arrived: string[] = [];
+    for (const subject of ["_R_.>", "hv.>"]) {
+      sender.bus.subscribe(subject, (message) => arrived.push(message.subject));
+    }
+    const strange = ["_R_", "_R_.*", "_R_x.a", "hv.acme.log.tasks.agent:a.-._R_.x"];
+    for (const reply of [...strange, "_R_.a.b"]) {
+      sender.bus.nats.publish(rpc("status"), "", { reply });
+      await sender.post(envelope("task.progress"), { [HEADER.replyTo]: reply });
+    }
+    await eventually(() => (arrived.includes("_R_.a.b") ? true : undefined));
+    await eventually(() => (counter.host.status().counters.accepted === 5 ? true : undefined));
+    assert.deepEqual(
+      arrived.filter((subject) => subject.startsWith("_R_")),
+      ["_R_.a.b"],
+      "a verdict does not go there",
+    );
+    assert.equal(arrived.includes(strange[3] ?? ""), false);
+  });
 });
