@@ -105,7 +105,7 @@ describe("with authentication on", () => {
     assert.equal(counter.host.status().counters.accepted, strange.length + 1);
   });
 
-  test("a read from another account is answered where the server has moved its reply", async () => {
+  test("where the server answers reads from other accounts is nobody's inbox for verdicts", async () => {
     await using server = await startNatsServer();
     await using sender = await openSender(server.url);
     await using counter = await openCounter(server.url, {
@@ -113,22 +113,20 @@ describe("with authentication on", () => {
       borderReplyPrefix: "_R_.",
     });
     await counter.host.untilLeading();
+    const own = `_INBOX.${TENANT}.agent:a.read`;
     const arrived: string[] = [];
-    for (const subject of ["_R_.>", "hv.>"]) {
-      sender.bus.subscribe(subject, (message) => arrived.push(message.subject));
-    }
-    const strange = ["_R_", "_R_.*", "_R_x.a", "hv.acme.log.tasks.agent:a.-._R_.x"];
-    for (const reply of [...strange, "_R_.a.b"]) {
-      sender.bus.nats.publish(rpc("status"), "", { reply });
+    sender.bus.subscribe(own, ({ subject }) => arrived.push(subject));
+    const strange = ["_R_.a.b", "_R_", "_R_.*", "_R_x.a", "hv.acme.log.tasks._R_.x"];
+    for (const reply of strange) {
       await sender.post(envelope("task.progress"), { [HEADER.replyTo]: reply });
+      // The server itself takes no reply of its own form from a client.
+      if (!reply.startsWith("_R_.")) sender.bus.nats.publish(rpc("status"), "", { reply });
     }
-    await eventually(() => (arrived.includes("_R_.a.b") ? true : undefined));
-    await eventually(() => (counter.host.status().counters.accepted === 5 ? true : undefined));
-    assert.deepEqual(
-      arrived.filter((subject) => subject.startsWith("_R_")),
-      ["_R_.a.b"],
-      "a verdict does not go there",
+    sender.bus.nats.publish(rpc("status"), "", { reply: own });
+    await eventually(() => (arrived.length === 1 ? true : undefined));
+    await eventually(() =>
+      counter.host.status().counters.accepted === strange.length ? true : undefined,
     );
-    assert.equal(arrived.includes(strange[3] ?? ""), false);
+    assert.equal(counter.host.status().counters.replies_dropped, strange.length + 3);
   });
 });
