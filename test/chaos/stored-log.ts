@@ -37,10 +37,7 @@ export interface StoredEvent {
 }
 
 /** Every stored message of a log, in order. */
-export async function readRecords(
-  bus: Bus,
-  domain: Domain = "tasks",
-): Promise<StoredRecord[]> {
+export async function readRecords(bus: Bus, domain: Domain = "tasks"): Promise<StoredRecord[]> {
   const stream = logStream(domain);
   const last = (await bus.streamState(stream))?.lastSeq ?? 0;
   const messages: StoredMessage[] = [];

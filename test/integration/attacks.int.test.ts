@@ -1,80 +1,27 @@
-/** Who tries what on a server with accounts: it fails, the log is as it was, and honest work goes on. */
+/** Who tries what at the broker: it fails, the log is as it was, and honest work goes on. */
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
-import { HEADER, INTAKE_SUBJECT_LENGTH_MAX } from "@harmovela/bus";
-import { generateTokenKeys, openTokenKeys } from "@harmovela/host";
+import { HEADER } from "@harmovela/bus";
 import { headers } from "@nats-io/transport-node";
 import { eventually } from "../chaos/deadline.ts";
-import { type Answer, envelope } from "../chaos/sender.ts";
-import { assertOnlyGrown, Stage } from "./attack-stage.ts";
+import { envelope } from "../chaos/sender.ts";
+import { DEADLINE_MS, HONEST, MALLORY, Scene } from "./attack-scene.ts";
+import type { Stage } from "./attack-stage.ts";
 import type { PlainAgent } from "./plain-agent.ts";
 
-const HONEST = "agent:honest";
-const MALLORY = "agent:mallory";
-const WORKER = "agent:worker";
-const DEADLINE_MS = 20_000;
-
+let scene: Scene;
 let stage: Stage;
 let mallory: PlainAgent;
 let honest: PlainAgent;
 let neighbour: PlainAgent;
-let tasks = 0;
 
 before(async () => {
-  stage = await Stage.open([
-    ["acme", HONEST],
-    ["acme", MALLORY],
-    ["acme", WORKER],
-    ["beta", HONEST],
-  ]);
-  mallory = await stage.agent("acme", MALLORY);
-  honest = await stage.agent("acme", HONEST);
-  neighbour = await stage.agent("beta", HONEST);
-  await honest.honest("task_before");
-  await neighbour.honest("task_before");
+  scene = await Scene.open();
+  ({ stage, mallory, honest, neighbour } = scene);
 });
-after(() => stage[Symbol.asyncDispose]());
+after(() => scene[Symbol.asyncDispose]());
 
-/** Entries of the attacker's own work and refusals of it, and what a service notes about itself. */
-function isExplained(task: string): (entry: string) => boolean {
-  return (entry) => {
-    const [, subject = ""] = entry.split(" ");
-    if (/^hv\.-\.ctl\.[a-z]+\.(?:position|refused)$/.test(subject)) {
-      return !entry.includes('{"stream":');
-    }
-    const own = new RegExp(`^hv\\.acme\\.log\\.tasks\\.${MALLORY}\\.-\\.task\\.`);
-    if (own.test(subject) && entry.includes(`"task_id":"${task}`)) return true;
-    return /^hv\.acme\.log\.\w+\.service:[\w-]+\.agent:(?:mallory|honest)\.[\w.]*rejected$/.test(
-      subject,
-    );
-  };
-}
-
-/** What one agent says in `honest`. */
-const HONEST_ENVELOPES = 4;
-
-/**
- * The attack; then the attacker works honestly, and nothing else has happened. `stored`: how many
- * messages of the attack the intakes take, to be refused by a service.
- */
-async function attacked(
-  attack: (task: string) => Promise<void>,
-  { stored = 0 } = {},
-): Promise<void> {
-  tasks += 1;
-  const task = `task_after_${tasks}`;
-  const earlier = await stage.picture();
-  await attack(`${task}_too`);
-  await mallory.nats.flush();
-  await mallory.honest(task);
-  const later = await stage.picture();
-  assertOnlyGrown(earlier, later, isExplained(task));
-  assert.equal(later.asked - earlier.asked, stored + HONEST_ENVELOPES);
-  for (const { host } of stage.services) {
-    assert.equal(host.status().role, "leader");
-    assert.deepEqual(host.status().alarms, []);
-  }
-}
+const attacked: Scene["attacked"] = (attack, more) => scene.attacked(attack, more);
 
 const PUBLISHED: Record<string, readonly string[]> = {
   "the source of another agent in the subject": [`hv.acme.in.tasks.${HONEST}.task.submitted`],
@@ -294,224 +241,6 @@ describe("a reply subject that somebody else's rights would reach", () => {
       ear.unsubscribe();
     }));
 });
-
-describe("what a service refuses", () => {
-  test("the source of another agent, of a service and of a harness in the body", () =>
-    attacked(
-      async () => {
-        for (const source of [HONEST, "service:interruption-manager", "harness:x"]) {
-          const sent = envelope(source, "task.submitted", "task_spoofed");
-          await refused("unauthorized", mallory.say(sent));
-        }
-      },
-      { stored: 3 },
-    ));
-
-  test("another tenant in the body", () =>
-    attacked(
-      async () => {
-        const sent = envelope(MALLORY, "task.submitted", "task_spoofed", { tenant_id: "beta" });
-        await refused("unauthorized", mallory.say(sent));
-      },
-      { stored: 1 },
-    ));
-
-  test("another type in the subject", () =>
-    attacked(
-      async () => {
-        const sent = envelope(MALLORY, "task.completed", "task_spoofed");
-        await refused(
-          "unauthorized",
-          mallory.say(sent, { subject: mallory.intake("task.submitted") }),
-        );
-      },
-      { stored: 1 },
-    ));
-
-  test("an id that somebody else will use is not taken by what fails the comparison with the subject", () =>
-    attacked(
-      async () => {
-        const sent = envelope(HONEST, "task.progress", "task_before", { id: "evt_of_honest" });
-        await refused("unauthorized", mallory.say(sent));
-        // The task is over, so the refusal is the task's and not that of a repeated id.
-        const { payload } = await honest.say(sent);
-        assert.equal(payload.error?.code, "task_error");
-      },
-      { stored: 2 },
-    ));
-
-  test("the task of another: started, completed", async () => {
-    for (const type of ["task.submitted", "task.accepted"]) {
-      await accepted(honest.say(envelope(HONEST, type, "task_of_honest")));
-    }
-    await attacked(
-      async () => {
-        for (const type of ["task.started", "task.completed"]) {
-          await refused("unauthorized", mallory.say(envelope(MALLORY, type, "task_of_honest")));
-        }
-      },
-      { stored: 2 },
-    );
-  });
-
-  test("headers as the entries of a log have them change nothing of an entry", () =>
-    attacked(
-      async (task) => {
-        const forged = { epoch: "999", at: "1", cause: "in:1", seen: "tasks:999" };
-        const more = Object.fromEntries(
-          Object.entries(forged).map(([name, value]) => [
-            HEADER[name as keyof typeof forged],
-            value,
-          ]),
-        );
-        const sent = envelope(MALLORY, "task.submitted", task);
-        const cursor = await accepted(mallory.say(sent, { more }));
-        const [stream = "", seq] = cursor.split(":");
-        const entry = await stage.operator.read(stream, Number(seq));
-        for (const [name, value] of Object.entries(more)) {
-          assert.notEqual(entry?.header(name), value, name);
-        }
-      },
-      { stored: 1 },
-    ));
-
-  test("bodies that are too large: for the service, for the intake", () =>
-    attacked(
-      async () => {
-        const sent = (bytes: number) =>
-          envelope(MALLORY, "task.submitted", "task_large", {
-            payload: { note: "x".repeat(bytes) },
-          });
-        await refused("invalid_envelope", mallory.say(sent(600 * 1024)));
-        const answer = await mallory.nats.request(
-          mallory.intake("task.submitted"),
-          JSON.stringify(sent(700 * 1024)),
-          { timeout: DEADLINE_MS },
-        );
-        assert.match(answer.string(), /message size exceeds maximum allowed/);
-      },
-      { stored: 1 },
-    ));
-
-  test("deeply nested and malformed bodies", () =>
-    attacked(
-      async () => {
-        const subject = mallory.intake("task.submitted");
-        const deep = `{"payload":${"[".repeat(50_000)}${"]".repeat(50_000)}}`;
-        for (const body of [deep, "{", "", '{"id":"a","id":"b"}', new Uint8Array([0xff, 0xfe])]) {
-          await refused("invalid_envelope", mallory.sayBytes(body, subject));
-        }
-      },
-      { stored: 5 },
-    ));
-
-  test("a subject that is too long", () =>
-    attacked(
-      async () => {
-        const subject = `hv.acme.in.tasks.${MALLORY}.${"x".repeat(INTAKE_SUBJECT_LENGTH_MAX)}`;
-        mallory.nats.publish(subject, "{}");
-      },
-      { stored: 1 },
-    ));
-});
-
-describe("handoff tokens", () => {
-  let used = "";
-  const parties = { delegated_by: HONEST, delegated_to: WORKER, parent_task_id: "task_parent" };
-  const handed = (by: string, more: object = {}) =>
-    envelope(by, "delegation.handoff.completed", "task_handed", { ...parties, ...more });
-
-  before(async () => {
-    const worker = await stage.agent("acme", WORKER);
-    await accepted(honest.say(envelope(HONEST, "task.submitted", "task_parent")));
-    await accepted(honest.say(envelope(HONEST, "task.accepted", "task_parent")));
-    await accepted(honest.say(envelope(HONEST, "task.started", "task_parent")));
-    await accepted(honest.say(envelope(HONEST, "delegation.requested", "task_handed", parties)));
-    await accepted(worker.say(envelope(WORKER, "delegation.accepted", "task_handed", parties)));
-  });
-
-  test("a stranger asks for one, for the party of the delegation and of another tenant", () =>
-    attacked(async () => {
-      for (const who of [mallory, neighbour]) {
-        const { error } = await who.ask("tasks", "token", { task_id: "task_handed" });
-        assert.equal((error as { code?: string }).code, "unauthorized");
-      }
-    }));
-
-  test("a third party presents a stolen one, in its own name and in that of the delegator", async () => {
-    const { result } = await honest.ask("tasks", "token", { task_id: "task_handed" });
-    const { token: handoff_token } = result as { token: string };
-    await attacked(
-      async () => {
-        await refused("unauthorized", mallory.say(handed(MALLORY, { handoff_token })));
-        const own = { handoff_token, delegated_by: MALLORY };
-        await refused("unauthorized", mallory.say(handed(MALLORY, own)));
-        await refused("unauthorized", mallory.say(handed(HONEST, { handoff_token })));
-      },
-      { stored: 3 },
-    );
-    await accepted(honest.say(handed(HONEST, { handoff_token })));
-    used = handoff_token;
-  });
-
-  test("one that was used, one of no algorithm, one signed by somebody else", async () => {
-    const claims = {
-      iss: MALLORY,
-      sub: WORKER,
-      task_id: "task_handed",
-      iat: 1,
-      exp: 9e9,
-      jti: "j",
-    };
-    const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-    const none = `${part({ alg: "none" })}.${part(claims)}.`;
-    const foreign = await (await openTokenKeys(await generateTokenKeys())).sign(claims);
-    await attacked(
-      async () => {
-        const again = await honest.say(handed(HONEST, { handoff_token: used }));
-        assert.match(again.type, /rejected$/);
-        for (const handoff_token of [none, foreign]) {
-          const answer = await mallory.say(
-            handed(MALLORY, { handoff_token, delegated_by: MALLORY }),
-          );
-          assert.match(answer.type, /rejected$/);
-        }
-      },
-      { stored: 3 },
-    );
-  });
-});
-
-describe("what may come in and does no harm", () => {
-  test("the message id of another's envelope", () =>
-    attacked(
-      async () => {
-        const victim = envelope(HONEST, "task.progress", "task_before");
-        const more = { "Nats-Msg-Id": victim.id };
-        const first = await mallory.say(envelope(MALLORY, "task.progress", "task_before"), {
-          more,
-        });
-        assert.match(first.type, /rejected$/);
-        const answer = await honest.say(victim);
-        assert.match(answer.type, /rejected$/);
-        assert.equal(answer.payload.error?.code, "task_error", "it was judged, not swallowed");
-      },
-      { stored: 2 },
-    ));
-});
-
-async function refused(code: string, said: Promise<Answer>): Promise<void> {
-  const { type, payload } = await said;
-  assert.match(type, /rejected$/);
-  assert.equal(payload.error?.code, code, JSON.stringify(payload));
-}
-
-/** Its cursor. */
-async function accepted(said: Promise<Answer>): Promise<string> {
-  const { type, payload } = await said;
-  assert.equal(type, "event.acknowledged", JSON.stringify(payload));
-  return payload.cursor ?? "";
-}
 
 /** The server's log tells its operator of it. */
 async function logged(subject: string): Promise<void> {
