@@ -16,6 +16,15 @@ export { LEASE_BUCKET } from "./lease-keeper.ts";
 export type { Arrival, ArrivalFault, MemoryFaults } from "./memory/faults.ts";
 export { MemoryBus } from "./memory/memory-bus.ts";
 export { MemoryServer, type MemoryServerOptions } from "./memory/memory-server.ts";
+export {
+  type AgentIdentity,
+  agentPermissions,
+  BORDER_REPLY_PREFIX,
+  observerPermissions,
+  type Permissions,
+  type ServiceIdentity,
+  servicePermissions,
+} from "./permissions.ts";
 export type {
   Appender,
   AppenderOptions,
@@ -73,3 +82,4 @@ export {
   rpcSubject,
   SUBJECT_LENGTH_MAX,
 } from "./subjects.ts";
+export { authFromFile, newUserKey, type UserKey } from "./user-key.ts";

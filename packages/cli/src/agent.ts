@@ -1,6 +1,7 @@
 /** A command's connection as an agent. */
 import { type Agent, connect } from "@harmovela/client";
 import { toServers } from "./options.ts";
+import { ownKey } from "./own-key.ts";
 
 export interface AgentCommandOptions {
   server: string;
@@ -13,7 +14,13 @@ export async function withAgent<T>(
   { server, tenant, as }: AgentCommandOptions,
   work: (agent: Agent) => Promise<T>,
 ): Promise<T> {
-  const agent = await connect({ servers: toServers(server), tenant, agent: as, name: "harmovela" });
+  const agent = await connect({
+    servers: toServers(server),
+    tenant,
+    agent: as,
+    name: "harmovela",
+    ...ownKey(),
+  });
   try {
     return await work(agent);
   } finally {

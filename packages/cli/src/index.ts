@@ -1,1 +1,2 @@
+export { type Candidate, enrol, keyFile, strike } from "./identity/enrol.ts";
 export { createProgram } from "./program.ts";

@@ -25,6 +25,11 @@ export function agentOption(): Option {
   return new Option("--as <agent>", "who asks and publishes").default(DEFAULT_AGENT);
 }
 
+/** The file with everybody who may connect. */
+export function configOption(): Option {
+  return new Option("--config <file>", "the file that the server includes").default("agents.conf");
+}
+
 /** Where to connect: one URL or several of one cluster. */
 export function toServers(server: string): string[] {
   return server

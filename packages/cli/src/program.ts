@@ -1,5 +1,6 @@
 /** The command line of `harmovela`. */
 import { Command } from "commander";
+import { agentCommand } from "./commands/agent.ts";
 import { beliefsCommand } from "./commands/beliefs.ts";
 import { cancelCommand } from "./commands/cancel.ts";
 import { checkCommand } from "./commands/check.ts";
@@ -12,6 +13,7 @@ import { interruptCommand } from "./commands/interrupt.ts";
 import { provenanceCommand } from "./commands/provenance.ts";
 import { publishCommand } from "./commands/publish.ts";
 import { resumeCommand } from "./commands/resume.ts";
+import { serviceCommand } from "./commands/service.ts";
 import { stdioCommand } from "./commands/stdio.ts";
 import { tailCommand } from "./commands/tail.ts";
 import { tokenCommand } from "./commands/token.ts";
@@ -52,6 +54,8 @@ export function createProgram(): Command {
     stdioCommand(),
     tokenCommand(),
     conformanceCommand(),
+    agentCommand(),
+    serviceCommand(),
   ]) {
     program.addCommand(command);
   }

@@ -20,6 +20,7 @@ test("there is exactly the set of commands that is promised", () => {
       .commands.map((command) => command.name())
       .toSorted(),
     [
+      "agent",
       "beliefs",
       "cancel",
       "check",
@@ -32,6 +33,7 @@ test("there is exactly the set of commands that is promised", () => {
       "provenance",
       "publish",
       "resume",
+      "service",
       "stdio",
       "tail",
       "token",

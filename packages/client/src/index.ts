@@ -1,3 +1,4 @@
+export { authFromFile } from "@harmovela/bus";
 export { Agent, type AgentOptions, type PublishOptions, type TasksOptions } from "./agent.ts";
 export type {
   Belief,

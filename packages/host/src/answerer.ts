@@ -150,8 +150,8 @@ export class Answerer<State> {
       counters.add("dropped");
       return;
     }
-    const prefix = options.replyPrefix(to.tenant, to.source);
-    if (!isUnderInbox(message.reply, prefix)) {
+    const prefix = this.#prefixOf(message.reply, to);
+    if (prefix === undefined) {
       counters.add("replies_dropped");
       return;
     }
@@ -189,6 +189,16 @@ export class Answerer<State> {
         () => fail(new HarmovelaError("internal_error", "ask again", { category: "dependency" })),
       );
     }, fail);
+  }
+
+  /** What allows a reply there; undefined when nothing does. */
+  #prefixOf(reply: string, to: { tenant: string; source: string }): string | undefined {
+    const { replyPrefix, borderReplyPrefix } = this.#context.options;
+    const own = replyPrefix(to.tenant, to.source);
+    if (isUnderInbox(reply, own)) return own;
+    if (borderReplyPrefix === undefined || !isUnderInbox(reply, borderReplyPrefix))
+      return undefined;
+    return borderReplyPrefix;
   }
 
   /** Undefined when it is another replica's to answer. */

@@ -1,7 +1,6 @@
 /** A service as a process of its own: configuration from the environment, health, signals, exit code. */
-import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { type BusAuth, systemClock } from "@harmovela/bus";
+import { authFromFile, type BusAuth, systemClock } from "@harmovela/bus";
 import pino from "pino";
 import { openAgentKeyFile } from "./agent-key-file.ts";
 import { openService, type RunningService, type ServiceDefinition } from "./service.ts";
@@ -21,6 +20,8 @@ export interface ProcessConfig {
   health: { host: string; port: number } | undefined;
   writerAuth: BusAuth | undefined;
   answererAuth: BusAuth | undefined;
+  /** Credentials are given, so that the subject proves who speaks. */
+  authenticated: boolean;
   /** Key set for handoff tokens; created when there is none. Undefined: every token is opaque. */
   tokenKeyFile: string | undefined;
   /** Registry of agents' public keys. Undefined: no signature can be verified. */
@@ -28,6 +29,14 @@ export interface ProcessConfig {
 }
 
 type Environment = Record<string, string | undefined>;
+
+/**
+ * Whether the process proves itself to the server, and so must everybody: the `authenticated` of every
+ * service's settings. A file that cannot be read does not turn it off; the process does not start then.
+ */
+function isAuthenticated(env: Environment): boolean {
+  return (env.HARMOVELA_CREDS_WRITER ?? "") !== "";
+}
 
 /**
  * Reads `HARMOVELA_*` (docs/operating.md); throws a ConfigError that lists every problem, those that
@@ -47,11 +56,11 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
     const path = env[name];
     if (path === undefined || path === "") return undefined;
     try {
-      readFileSync(path);
-    } catch {
-      problems.push(`${name}: the file cannot be read`);
+      return authFromFile(path);
+    } catch (error) {
+      problems.push(`${name}: ${(error as Error).message}`);
+      return undefined;
     }
-    return { creds: () => readFileSync(path) };
   };
   const port = whole("HARMOVELA_HEALTH_PORT", 0, 65_535);
   const replicas = whole("HARMOVELA_REPLICAS", 1, 5);
@@ -65,6 +74,7 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
     health: port === 0 ? undefined : { host: env.HARMOVELA_HEALTH_HOST ?? "127.0.0.1", port },
     writerAuth,
     answererAuth: creds("HARMOVELA_CREDS_ANSWERER") ?? writerAuth,
+    authenticated: isAuthenticated(env),
     tokenKeyFile: env.HARMOVELA_TOKEN_KEYS === "" ? undefined : env.HARMOVELA_TOKEN_KEYS,
     agentKeyFile: env.HARMOVELA_AGENT_KEYS === "" ? undefined : env.HARMOVELA_AGENT_KEYS,
   };
@@ -79,14 +89,21 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
 
 /**
  * Runs the service until SIGINT or SIGTERM (then drains; exit code 0) or until it must stop by itself
- * (exit code 1). A second signal exits at once. `define` says what is wrong with its own settings.
+ * (exit code 1). A second signal exits at once. `define` says what is wrong with its own settings; what it
+ * is told beside the environment are the settings that follow from how the process connects.
  */
 export async function runProcess<State>(
-  define: (env: Environment, problems: string[]) => ServiceDefinition<State>,
+  define: (
+    env: Environment,
+    problems: string[],
+    connection: { authenticated: boolean },
+  ) => ServiceDefinition<State>,
   version: string,
 ): Promise<void> {
   const problems: string[] = [];
-  const definition = define(process.env, problems);
+  const definition = define(process.env, problems, {
+    authenticated: isAuthenticated(process.env),
+  });
   let config: ProcessConfig;
   try {
     config = readConfig(process.env, problems);

@@ -66,6 +66,8 @@ export interface HostOptions<State> {
   replicas: number;
   /** Where a reply may go: `_INBOX.` with authentication off, else `_INBOX.<tenant>.<source>.`. */
   replyPrefix(tenant: string, source: string): string;
+  /** Further replies to reads that are answered: those that the server has moved at the border of accounts. Default none. */
+  borderReplyPrefix?: string;
   /** How long the log keeps its entries at least, milliseconds; they go when no snapshot needs them either. */
   retentionMs: number;
   /** Entries after which another snapshot is taken. Default 50,000. */

@@ -2,6 +2,7 @@
 
 import { randomUUID } from "node:crypto";
 import {
+  BORDER_REPLY_PREFIX,
   type Bus,
   type BusAuth,
   type Clock,
@@ -10,7 +11,7 @@ import {
   systemClock,
 } from "@harmovela/bus";
 import type { Decider, Domain, Instant } from "@harmovela/envelope";
-import type { JsonObject } from "@harmovela/failure";
+import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
 import { type Host, openHost } from "./host.ts";
@@ -91,6 +92,12 @@ export async function openService<State>(
   const name = definition.service.replace("service:", "");
   const instance = randomUUID();
   const { servers, waitOnFirstConnect = false, writerAuth, answererAuth = writerAuth } = config;
+  if (writerAuth !== undefined && definition.settings.authenticated === false) {
+    throw new HarmovelaError(
+      "invalid_argument",
+      "with credentials the setting `authenticated` must be true",
+    );
+  }
   const writer = await connectBus({
     servers,
     waitOnFirstConnect,
@@ -129,6 +136,7 @@ export async function openService<State>(
         replyPrefix: isAuthenticated
           ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
           : () => "_INBOX.",
+        ...(isAuthenticated ? { borderReplyPrefix: BORDER_REPLY_PREFIX } : {}),
       });
       const companion = definition.companion?.({
         bus: writer,

@@ -104,4 +104,29 @@ describe("with authentication on", () => {
     assert.equal(counter.host.status().counters.replies_dropped, strange.length * 4);
     assert.equal(counter.host.status().counters.accepted, strange.length + 1);
   });
+
+  test("where the server answers reads from other accounts is nobody's inbox for verdicts", async () => {
+    await using server = await startNatsServer();
+    await using sender = await openSender(server.url);
+    await using counter = await openCounter(server.url, {
+      replyPrefix: (tenant, source) => `_INBOX.${tenant}.${source}.`,
+      borderReplyPrefix: "_R_.",
+    });
+    await counter.host.untilLeading();
+    const own = `_INBOX.${TENANT}.agent:a.read`;
+    const arrived: string[] = [];
+    sender.bus.subscribe(own, ({ subject }) => arrived.push(subject));
+    const strange = ["_R_.a.b", "_R_", "_R_.*", "_R_x.a", "hv.acme.log.tasks._R_.x"];
+    for (const reply of strange) {
+      await sender.post(envelope("task.progress"), { [HEADER.replyTo]: reply });
+      // The server itself takes no reply of its own form from a client.
+      if (!reply.startsWith("_R_.")) sender.bus.nats.publish(rpc("status"), "", { reply });
+    }
+    sender.bus.nats.publish(rpc("status"), "", { reply: own });
+    await eventually(() => (arrived.length === 1 ? true : undefined));
+    await eventually(() =>
+      counter.host.status().counters.accepted === strange.length ? true : undefined,
+    );
+    assert.equal(counter.host.status().counters.replies_dropped, strange.length + 3);
+  });
 });

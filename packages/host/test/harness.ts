@@ -130,6 +130,7 @@ export interface HostedOptions<State> {
   issueToken: TokenIssuer<State>;
   tokens: TokenKeys;
   replyPrefix(tenant: string, source: string): string;
+  borderReplyPrefix: string;
   /** Puts something between the host and its writing connection. */
   around(bus: Bus): Bus;
 }

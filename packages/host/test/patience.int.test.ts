@@ -54,3 +54,10 @@ test("so is an account without JetStream", async () => {
   await using server = await startNatsServer({ config: `${accounts}\nno_auth_user: plain` });
   await assert.rejects(openService(definition, config([server.url])), { code: "append_refused" });
 });
+
+test("so are credentials without settings that say that senders are proved", async () => {
+  const unproved = { ...definition, settings: { authenticated: false } };
+  const auth = { user: "a", password: () => "a" };
+  const opened = openService(unproved, { ...config(["nats://127.0.0.1:1"]), writerAuth: auth });
+  await assert.rejects(opened, { code: "invalid_argument" });
+});

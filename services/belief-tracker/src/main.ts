@@ -2,4 +2,4 @@ import { runProcess } from "@harmovela/host";
 import { createTracker } from "./service.ts";
 import { VERSION } from "./version.ts";
 
-await runProcess(() => createTracker(), VERSION);
+await runProcess((_env, _problems, connection) => createTracker(connection), VERSION);

@@ -3,4 +3,8 @@ import { settingsFrom } from "./environment.ts";
 import { createCoordinator } from "./service.ts";
 import { VERSION } from "./version.ts";
 
-await runProcess((env, problems) => createCoordinator(settingsFrom(env, problems)), VERSION);
+await runProcess(
+  (env, problems, connection) =>
+    createCoordinator({ ...settingsFrom(env, problems), ...connection }),
+  VERSION,
+);

@@ -4,6 +4,7 @@ import { createManager } from "./service.ts";
 import { VERSION } from "./version.ts";
 
 await runProcess(
-  (env, problems) => createManager(settingsFrom(env, problems), storeFrom(env, problems)),
+  (env, problems, connection) =>
+    createManager({ ...settingsFrom(env, problems), ...connection }, storeFrom(env, problems)),
   VERSION,
 );

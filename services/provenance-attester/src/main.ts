@@ -3,4 +3,7 @@ import { settingsIn } from "./environment.ts";
 import { createAttester } from "./service.ts";
 import { VERSION } from "./version.ts";
 
-await runProcess((env, problems) => createAttester(settingsIn(env, problems)), VERSION);
+await runProcess(
+  (env, problems, connection) => createAttester({ ...settingsIn(env, problems), ...connection }),
+  VERSION,
+);

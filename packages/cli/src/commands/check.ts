@@ -14,6 +14,7 @@ import pc from "picocolors";
 import { CommandFailure } from "../command-failure.ts";
 import { type LogSource, logOfFile, logsOfServer } from "../log-reading.ts";
 import { serverOption, toServers } from "../options.ts";
+import { ownKey } from "../own-key.ts";
 import { plainText } from "../terminal.ts";
 
 interface CheckOptions {
@@ -54,7 +55,11 @@ async function runCheck(options: CheckOptions): Promise<void> {
     const sources = await Promise.all(files.map((path) => logOfFile(path)));
     return report(await checked(sources, options), options);
   }
-  await using bus = await connectBus({ servers: toServers(server), name: "harmovela check" });
+  await using bus = await connectBus({
+    servers: toServers(server),
+    name: "harmovela check",
+    ...ownKey(),
+  });
   const sources = await logsOfServer(bus);
   if (sources.length === 0) throw new CommandFailure("that server holds no logs");
   report(await checked(sources, options), options);

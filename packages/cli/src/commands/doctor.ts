@@ -1,8 +1,10 @@
-import { connectBus } from "@harmovela/bus";
+import { connectBus, encodeToken } from "@harmovela/bus";
 import { Command } from "commander";
 import pc from "picocolors";
 import { examine, type Finding } from "../doctor/examine.ts";
 import { serverOption, tenantOption, toServers } from "../options.ts";
+import { ownKey } from "../own-key.ts";
+import { STAND_IN } from "../stdio/address.ts";
 import { plainText } from "../terminal.ts";
 
 interface DoctorOptions {
@@ -33,7 +35,13 @@ export function doctorCommand(): Command {
 }
 
 async function runDoctor({ server, tenant, json }: DoctorOptions): Promise<void> {
-  await using bus = await connectBus({ servers: toServers(server), name: "harmovela doctor" });
+  await using bus = await connectBus({
+    servers: toServers(server),
+    name: "harmovela doctor",
+    // Services answer the stand-in there, with authentication and without.
+    inboxPrefix: `_INBOX.${encodeToken(tenant)}.${encodeToken(STAND_IN)}`,
+    ...ownKey(),
+  });
   const findings = await examine(bus, { version: bus.serverVersion ?? "", tenant });
   process.stdout.write(json ? `${JSON.stringify(findings)}\n` : findings.map(show).join(""));
   if (findings.some((finding) => finding.is === "bad")) process.exitCode = 1;

@@ -1,8 +1,10 @@
 /** Where stdio works: a stack of its own or one that runs, and from which position on it looks. */
+
 import { type Bus, connectBus, DOMAINS, logStream } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
 import { CommandFailure } from "../command-failure.ts";
 import { toServers } from "../options.ts";
+import { ownKey } from "../own-key.ts";
 import { openStack, type Stack } from "../stack/stack.ts";
 
 export interface Place {
@@ -51,7 +53,7 @@ async function openRunning(server: string): Promise<Place> {
 }
 
 function connect(server: string): Promise<Bus> {
-  return connectBus({ servers: toServers(server), name: "harmovela stdio" });
+  return connectBus({ servers: toServers(server), name: "harmovela stdio", ...ownKey() });
 }
 
 function toPlace(bus: Bus, from: ReadonlyMap<Domain, number>, stack: Stack | undefined): Place {

@@ -1,0 +1,54 @@
+/** Who may connect: what is kept of each, the public half of a key among it. */
+import type { Domain } from "@harmovela/envelope";
+
+export type Identity =
+  | { kind: "agent" | "observer"; tenant: string; name: string; key: string }
+  | {
+      kind: "service";
+      domain: Domain;
+      service: string;
+      connection: "writer" | "answerer";
+      key: string;
+    }
+  | { kind: "operator"; name: string; key: string };
+
+/** For people. */
+export function labelOf(identity: Identity): string {
+  switch (identity.kind) {
+    case "service":
+      return `${identity.domain} ${identity.connection}`;
+    case "operator":
+      return identity.name;
+    default:
+      return `${identity.tenant} ${identity.name}`;
+  }
+}
+
+/** Whether both are the same one, whatever their keys. An observer and an agent of one name share an inbox. */
+export function isSameOne(one: Identity, other: Identity): boolean {
+  if ("tenant" in one) {
+    return "tenant" in other && one.tenant === other.tenant && one.name === other.name;
+  }
+  return !("tenant" in other) && one.kind === other.kind && labelOf(one) === labelOf(other);
+}
+
+const KEY = /^U[A-Z2-7]{55}$/;
+const FIELDS = {
+  agent: ["tenant", "name", "key"],
+  observer: ["tenant", "name", "key"],
+  service: ["domain", "service", "connection", "key"],
+  operator: ["name", "key"],
+} as const;
+
+/** One that was kept; undefined when the value is none. */
+export function asIdentity(value: unknown): Identity | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const record = value as Record<string, unknown>;
+  const { kind, key } = record;
+  if (typeof kind !== "string" || !Object.hasOwn(FIELDS, kind)) return undefined;
+  if (typeof key !== "string" || !KEY.test(key)) return undefined;
+  const fields = FIELDS[kind as Identity["kind"]];
+  if (!fields.every((field) => typeof record[field] === "string" && record[field] !== ""))
+    return undefined;
+  return value as Identity;
+}

@@ -1,0 +1,184 @@
+/** A server with accounts as `harmovela agent` and `harmovela service` write them, and who is on it. */
+import assert from "node:assert/strict";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
+import { createTracker } from "@harmovela/belief-tracker";
+import {
+  authFromFile,
+  connectBus,
+  DOMAINS,
+  intakeStream,
+  type JetStreamBus,
+  logStream,
+} from "@harmovela/bus";
+import { enrol, keyFile } from "@harmovela/cli";
+import { createCoordinator } from "@harmovela/delegation-coordinator";
+import type { Domain } from "@harmovela/envelope";
+import {
+  generateTokenKeys,
+  openService,
+  openTokenKeys,
+  type RunningService,
+  type ServiceDefinition,
+} from "@harmovela/host";
+import { createManager } from "@harmovela/interruption-manager";
+import { createAttester } from "@harmovela/provenance-attester";
+import { type NatsServer, startNatsServer } from "@harmovela/testkit";
+import pino from "pino";
+import { readRecords } from "../chaos/stored-log.ts";
+import { PlainAgent } from "./plain-agent.ts";
+
+/** Whose services run; the attester notes by itself what it has seen, so its log is never still. */
+const JUDGED = ["tasks", "beliefs", "interruptions"] as const;
+/** So that the snapshots are written while the test runs. */
+const SNAPSHOT_ENTRIES = 20;
+
+export class Stage implements AsyncDisposable {
+  readonly server: NatsServer;
+  readonly operator: JetStreamBus;
+  readonly folder: string;
+  services: RunningService[] = [];
+  readonly #agents: PlainAgent[] = [];
+
+  private constructor(server: NatsServer, operator: JetStreamBus, folder: string) {
+    this.server = server;
+    this.operator = operator;
+    this.folder = folder;
+  }
+
+  /** Services that lead, and keys for these agents, as in `acme agent:worker`. */
+  static async open(agents: readonly (readonly [tenant: string, name: string])[]): Promise<Stage> {
+    const folder = mkdtempSync(join(tmpdir(), "harmovela-keys-"));
+    const config = join(folder, "agents.conf");
+    for (const domain of DOMAINS) {
+      const { service } = definitionOf(domain);
+      for (const connection of ["writer", "answerer"] as const) {
+        enrol(config, [
+          {
+            identity: { kind: "service", domain, service, connection },
+            file: [domain, connection],
+          },
+        ]);
+      }
+    }
+    enrol(config, [{ identity: { kind: "operator", name: "operator" }, file: ["operator"] }]);
+    for (const [tenant, name] of agents) {
+      enrol(config, [{ identity: { kind: "agent", tenant, name }, file: [tenant, name] }]);
+    }
+    // The server's own file lies in another temporary folder beside this one.
+    const server = await startNatsServer({
+      config: `include "../${basename(folder)}/agents.conf"`,
+    });
+    const operator = await connectBus({
+      servers: server.url,
+      name: "operator",
+      auth: authFromFile(join(folder, "operator.nk")),
+    });
+    const stage = new Stage(server, operator, folder);
+    await stage.startServices();
+    return stage;
+  }
+
+  get config(): string {
+    return join(this.folder, "agents.conf");
+  }
+
+  async startServices(): Promise<void> {
+    const tokens = await openTokenKeys(await generateTokenKeys());
+    for (const domain of JUDGED) {
+      this.services.push(
+        await openService(definitionOf(domain), {
+          servers: this.server.url,
+          version: "0.0.0",
+          logger: pino({ level: "silent" }),
+          tokens,
+          snapshotEntries: SNAPSHOT_ENTRIES,
+          writerAuth: authFromFile(join(this.folder, `${domain}.writer.nk`)),
+          answererAuth: authFromFile(join(this.folder, `${domain}.answerer.nk`)),
+        }),
+      );
+    }
+    for (const { host } of this.services) await host.untilLeading();
+  }
+
+  async stopServices(): Promise<void> {
+    for (const service of this.services.splice(0)) await service.close();
+  }
+
+  async agent(tenant: string, name: string): Promise<PlainAgent> {
+    const seed = readFileSync(join(this.folder, keyFile([tenant, name])));
+    const agent = await PlainAgent.open(this.server.url, seed, tenant, name);
+    this.#agents.push(agent);
+    return agent;
+  }
+
+  /** What must not change by an attack. */
+  async picture(): Promise<Picture> {
+    const logs = new Map<Domain, string[]>();
+    let asked = 0;
+    for (const domain of JUDGED) {
+      const records = await readRecords(this.operator, domain);
+      logs.set(
+        domain,
+        records.map((record) => `${record.seq} ${record.subject} ${textOf(record.data)}`),
+      );
+    }
+    for (const domain of DOMAINS) {
+      const state = await this.operator.streamState(intakeStream(domain));
+      asked += state?.lastSeq ?? 0;
+    }
+    const first = await Promise.all(
+      JUDGED.map(async (domain) => (await this.operator.streamState(logStream(domain)))?.firstSeq),
+    );
+    return { logs, asked, first: first.join() };
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const agent of this.#agents) await agent.close();
+    await this.stopServices();
+    await this.operator.close();
+    await this.server[Symbol.asyncDispose]();
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+export interface Picture {
+  logs: Map<Domain, string[]>;
+  /** Messages that the intakes have ever stored. */
+  asked: number;
+  first: string;
+}
+
+/** The entries that came between, of which `isExplained` must know each; nothing older has changed. */
+export function assertOnlyGrown(
+  before: Picture,
+  after: Picture,
+  isExplained: (entry: string) => boolean,
+): void {
+  assert.equal(after.first, before.first, "nothing was purged");
+  for (const [domain, entries] of before.logs) {
+    const now = after.logs.get(domain) ?? [];
+    assert.deepEqual(
+      now.slice(0, entries.length),
+      entries,
+      `${domain}: what was there is as it was`,
+    );
+    for (const entry of now.slice(entries.length)) assert.ok(isExplained(entry), entry);
+  }
+}
+
+function definitionOf(domain: Domain): ServiceDefinition<unknown> {
+  const settings = { authenticated: true };
+  const made = {
+    tasks: createCoordinator,
+    beliefs: createTracker,
+    interruptions: createManager,
+    provenance: createAttester,
+  }[domain](settings);
+  return made as ServiceDefinition<unknown>;
+}
+
+function textOf(data: Uint8Array | string): string {
+  return typeof data === "string" ? data : new TextDecoder().decode(data);
+}

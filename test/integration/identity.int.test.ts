@@ -1,0 +1,194 @@
+/** Accounts as the command line writes them: what they let through, and who comes and goes at a reload. */
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { join } from "node:path";
+import { after, before, describe, test } from "node:test";
+import { fileURLToPath } from "node:url";
+import { authFromFile } from "@harmovela/bus";
+import { enrol, strike } from "@harmovela/cli";
+import { connect } from "@harmovela/client";
+import { eventually, within } from "../chaos/deadline.ts";
+import { envelope } from "../chaos/sender.ts";
+import { controlsOf, readRecords } from "../chaos/stored-log.ts";
+import { Stage } from "./attack-stage.ts";
+import { CliProcess } from "./cli-process.ts";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const WORKER = "agent:worker";
+const LEAVER = "agent:leaver";
+const ODD = "agent:a.b *>/é";
+const DEADLINE_MS = 30_000;
+
+describe("a server with accounts", () => {
+  let stage: Stage;
+  before(async () => {
+    stage = await Stage.open([
+      ["acme", WORKER],
+      ["acme", LEAVER],
+      ["acme", ODD],
+    ]);
+  });
+  after(() => stage[Symbol.asyncDispose]());
+
+  async function reload(times: number): Promise<void> {
+    process.kill(stage.server.pid ?? assert.fail(), "SIGHUP");
+    await eventually(DEADLINE_MS, `reload ${times}`, () => {
+      const told = stage.server.log.split("Reloaded server configuration").length - 1;
+      return told >= times ? true : undefined;
+    });
+  }
+
+  test("services need nothing that is not in their lists, over snapshots and a new start", async () => {
+    const worker = await stage.agent("acme", WORKER);
+    for (let n = 1; n <= 10; n++) await worker.honest(`task_${n}`);
+    const claim = { key: "weather", value: "rain", valid_from: "2026-11-30T10:00:00Z" };
+    await worker.say(envelope(WORKER, "belief.asserted", "task_1", { payload: claim }));
+    await stage.stopServices();
+    const stores = ["OBJ_HV_SNAPSHOTS", "OBJ_HV_CHECKPOINTS"];
+    const [snapshots, checkpoints] = await Promise.all(
+      stores.map((s) => stage.operator.streamState(s)),
+    );
+    assert.ok((snapshots?.messages ?? 0) > 0, "a snapshot was written");
+    assert.ok(checkpoints !== undefined, "the manager made its store");
+    await stage.startServices();
+    const answer = await worker.ask("tasks", "task", { task_id: "task_7" });
+    assert.ok("result" in answer, JSON.stringify(answer));
+    for (const { host } of stage.services) assert.deepEqual(host.status().alarms, []);
+    assert.doesNotMatch(stage.server.log, /Violation/);
+  });
+
+  test("a name of wildcards, dots and slashes is an agent like any other", async () => {
+    const odd = await stage.agent("acme", ODD);
+    await odd.honest("task_odd");
+    const overheard = `hv.acme.in.tasks.${WORKER}.task.submitted`;
+    odd.nats.publish(overheard, "{}");
+    await odd.forbidden("publish", overheard);
+  });
+
+  test("observers hear entries, services hear heartbeats, and neither hears other tenants", async () => {
+    const worker = await stage.agent("acme", WORKER);
+    const subject = `hv.acme.live.${WORKER}.session.heartbeat`;
+    const entry = first(worker.nats.subscribe("hv.acme.ev.>", { max: 1 }));
+    const heard = new Promise<string>((resolve) => {
+      stage.operator.subscribe("hv.*.live.>", (message) => resolve(message.subject));
+    });
+    await Promise.all([worker.nats.flush(), stage.operator.flush()]);
+    worker.nats.publish(subject, "{}");
+    assert.equal(await within(DEADLINE_MS, "the heartbeat", heard), subject);
+    await worker.say(envelope(WORKER, "task.submitted", "task_seen"));
+    const seen = await within(DEADLINE_MS, "the entry", entry);
+    assert.equal(seen, `hv.acme.ev.tasks.${WORKER}.-.task.submitted`);
+  });
+
+  test("an agent of the SDK says, asks and is told, with the file that the command wrote", async () => {
+    const agent = await connect({
+      servers: stage.server.url,
+      tenant: "acme",
+      agent: WORKER,
+      auth: authFromFile(join(stage.folder, `acme.${WORKER}.nk`)),
+    });
+    try {
+      const sent = envelope(WORKER, "task.submitted", "task_sdk");
+      const verdict = await agent.publish({ type: sent.type, task_id: "task_sdk", payload: {} });
+      assert.equal("stored" in verdict, false);
+      assert.equal((await agent.task("task_sdk")).result !== undefined, true);
+      // History comes from streams, which no agent reads: that is said at once.
+      const refused = { code: "unauthorized" };
+      await assert.rejects(agent.subscribe({ from: "start" }).next(), refused);
+      await assert.rejects(agent.submit({ target: WORKER }), refused);
+    } finally {
+      await agent.close();
+    }
+  });
+
+  test("who is removed is cut off at the reload and stays out; who is added comes in", async () => {
+    const leaver = await stage.agent("acme", LEAVER);
+    await leaver.honest("task_last");
+    const gone = leaver.nats.closed();
+    strike(stage.config, LEAVER, (one) => "tenant" in one && one.name === LEAVER);
+    enrol(stage.config, [
+      { identity: { kind: "agent", tenant: "gamma", name: WORKER }, file: ["gamma", WORKER] },
+    ]);
+    const live = `hv.gamma.live.${WORKER}.session.heartbeat`;
+    const heard = new Promise<string>((resolve) => {
+      stage.operator.subscribe("hv.*.live.>", (message) => resolve(message.subject));
+    });
+    await stage.operator.flush();
+    // An account that comes with a reload has its imports from the next reload on (docs/operating.md).
+    for (const times of [1, 2]) await reload(times);
+    await within(DEADLINE_MS, "the connection is closed", gone);
+    await assert.rejects(stage.agent("acme", LEAVER), /[Aa]uthorization/);
+    const added = await eventually(DEADLINE_MS, "the new tenant comes in", () =>
+      stage.agent("gamma", WORKER).catch(() => undefined),
+    );
+    await added.honest("task_first");
+    added.nats.publish(live, "{}");
+    assert.equal(await within(DEADLINE_MS, "the heartbeat of the new tenant", heard), live);
+    const worker = await stage.agent("acme", WORKER);
+    await worker.honest("task_as_ever");
+  });
+
+  test("an operator's commands look into everything, an agent's ask", async () => {
+    const worker = await stage.agent("acme", WORKER);
+    await worker.honest("task_asked");
+    const server = ["--server", stage.server.url];
+    const as = async (key: string, ...words: string[]) => {
+      const command = new CliProcess([...words, ...server], {
+        env: { HARMOVELA_KEY: join(stage.folder, key) },
+      });
+      return command.ended;
+    };
+    const checked = await as("operator.nk", "check");
+    assert.equal(checked.code, 0, checked.stderr);
+    const examined = await as("operator.nk", "doctor", "--tenant", "acme");
+    assert.match(examined.stdout, /✓ delegation-coordinator/);
+    const told = ["why", "task_asked", "--tenant", "acme", "--as", WORKER];
+    assert.equal((await as(`acme.${WORKER}.nk`, ...told)).code, 0);
+    const nobody = await as(`acme.${WORKER}.nk`, "check");
+    assert.match(nobody.stderr, /unauthorized/);
+  });
+
+  for (const [domain, service] of [
+    ["tasks", "delegation-coordinator"],
+    ["beliefs", "belief-tracker"],
+    ["interruptions", "interruption-manager"],
+    ["provenance", "provenance-attester"],
+  ] as const) {
+    test(`${service}, a process with keys, judges as one whose senders are proved`, async () => {
+      await stage.stopServices();
+      const keyOf = (connection: string) => join(stage.folder, `${domain}.${connection}.nk`);
+      const child = spawn(
+        process.execPath,
+        [
+          "--conditions=development",
+          "--import",
+          "tsx",
+          join(root, `services/${service}/src/main.ts`),
+        ],
+        {
+          env: {
+            ...process.env,
+            HARMOVELA_SERVERS: stage.server.url,
+            HARMOVELA_CREDS_WRITER: keyOf("writer"),
+            HARMOVELA_CREDS_ANSWERER: keyOf("answerer"),
+          },
+          stdio: "ignore",
+        },
+      );
+      try {
+        const before = controlsOf(await readRecords(stage.operator, domain), "epoch").length;
+        const epoch = await eventually(DEADLINE_MS, "the process leads", async () =>
+          controlsOf(await readRecords(stage.operator, domain), "epoch").at(before),
+        );
+        assert.equal((epoch.body.settings as { authenticated?: boolean }).authenticated, true);
+      } finally {
+        child.kill("SIGKILL");
+      }
+    });
+  }
+});
+
+async function first(messages: AsyncIterable<{ subject: string }>): Promise<string> {
+  for await (const { subject } of messages) return subject;
+  throw new Error("the subscription has ended");
+}
