@@ -49,7 +49,9 @@ const waiting = new Map();
 nats.subscribe(`${inbox}.*`, {
   callback: (error, message) => {
     if (error) return;
-    waiting.get(message.subject)?.(message.json());
+    const answer = message.json();
+    if (isNotNow(answer)) return;
+    waiting.get(message.subject)?.(answer);
     waiting.delete(message.subject);
   },
 });
@@ -70,7 +72,12 @@ nats.subscribe("hv.>", {
 });
 await nats.flush();
 
-/** Sends the same bytes until there is an answer. */
+/** Nothing is decided: the service cannot see what it needs, and the same bytes may be judged later. */
+function isNotNow({ payload }) {
+  return payload.error?.retryable === true && payload.error.code === "internal_error";
+}
+
+/** Sends the same bytes until they are decided. */
 async function send(agent, type, more) {
   sent += 1;
   const id = `evt_${seed}_${process.pid}_${sent}`;
