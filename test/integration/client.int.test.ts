@@ -363,7 +363,7 @@ describe("client with authentication on", () => {
 
   it("an agent that may use only its own subjects and inbox publishes, observes, asks and settles", async () => {
     await using server = await startNatsServer({ config });
-    const service = await openService(createCoordinator(), {
+    const service = await openService(createCoordinator({ authenticated: true }), {
       servers: server.url,
       version: "0.0.0",
       logger: pino({ level: "silent" }),

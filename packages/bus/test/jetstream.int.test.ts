@@ -9,6 +9,7 @@ import {
   MESSAGE_BYTES_MAX,
 } from "@harmovela/bus";
 import { startNatsServer } from "@harmovela/testkit";
+import { within } from "../../../test/contract/support.ts";
 import { parseDelivery } from "../src/jetstream/stored-message.ts";
 import { wireHeaders } from "../src/jetstream/wire-headers.ts";
 
@@ -279,6 +280,28 @@ test("both forms of a delivery's reply subject are read", () => {
   for (const bad of ["", "_INBOX.x", "$JS.ACK.S.C", "$JS.ACK.S.C.1.x.7.1700000000123456789.0"]) {
     assert.equal(parseDelivery(bad), undefined, bad);
   }
+});
+
+test("a list ends while blobs come and go", async () => {
+  await using server = await startNatsServer();
+  await using writing = await connectBus({ servers: server.url, name: "writer" });
+  await using listing = await connectBus({ servers: server.url, name: "reader" });
+  const written = writing.openBlobs({ replicas: 1 });
+  const blobs = listing.openBlobs({ replicas: 1 });
+  await written.put("stays", one);
+  let isOver = false;
+  const writes = (async () => {
+    for (let count = 0; count < 400; count += 1) {
+      await written.put("comes and goes", one);
+      await written.remove("comes and goes");
+    }
+    isOver = true;
+  })();
+  while (!isOver) {
+    const names = (await within("a list", blobs.list())).map(({ name }) => name);
+    assert.equal(names.at(-1), "stays");
+  }
+  await writes;
 });
 
 test("what a writer left of a blob when it died is removed once it is old, and nothing else", async () => {

@@ -5,7 +5,7 @@ import type { NatsConnection } from "@nats-io/nats-core";
 import { type ObjectStore, Objm } from "@nats-io/obj";
 import { API_ERROR, apiCodeOf } from "../api-error.ts";
 import type { BlobInfo, BlobPage, Blobs, BlobsOptions } from "../port.ts";
-import { BLOB_BUCKET, BLOB_NOTES_MAX, blobInfo } from "../streams.ts";
+import { BLOB_BUCKET, BLOB_NOTES_MAX } from "../streams.ts";
 import { askApi, askStreams, toJetStreamFailure } from "./api.ts";
 import { BlobWalk } from "./blob-walk.ts";
 
@@ -13,6 +13,8 @@ import { BlobWalk } from "./blob-walk.ts";
 const TIMEOUT_MS = 5_000;
 /** A blob that takes longer than this to come is given up. */
 const READ_MS_MAX = 120_000;
+/** Blobs that are listed at once. */
+const PAGE = 256;
 /** Incomplete blobs that are removed at once; the next call goes on. */
 const INCOMPLETE_MAX = 256;
 
@@ -58,13 +60,15 @@ export class BlobBucket implements Blobs {
     return data ?? undefined;
   }
 
+  /** Not the client's own list: that waits for what it was told of, for ever when somebody removes it meanwhile. */
   async list(): Promise<BlobInfo[]> {
-    const bucket = await this.#bucket();
-    const found = await this.#ask(() => bucket.list());
-    return found
-      .filter(({ deleted }) => !deleted)
-      .map(({ name, size, metadata }) => blobInfo(name, size, metadata))
-      .sort((a, b) => (a.name < b.name ? -1 : 1));
+    const found: BlobInfo[] = [];
+    for (let from: number | undefined = 1; from !== undefined; ) {
+      const page: BlobPage = await this.page(from, PAGE);
+      for (const { at: _storedAt, ...blob } of page.blobs) found.push(blob);
+      from = page.next;
+    }
+    return found.sort((a, b) => (a.name < b.name ? -1 : 1));
   }
 
   async page(from: number, limit: number): Promise<BlobPage> {
