@@ -1,8 +1,8 @@
 /** Two domains: one observes the other's log and asks it for something (architecture, section 2, requests). */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { logStream, rpcSubject } from "@harmovela/bus";
-import type { Envelope } from "@harmovela/envelope";
+import { intakeStream, intakeSubject, logStream, rpcSubject } from "@harmovela/bus";
+import { domainOf, type Envelope } from "@harmovela/envelope";
 import { startNatsServer } from "@harmovela/testkit";
 import {
   envelope,
@@ -23,6 +23,22 @@ async function observerState(sender: Sender): Promise<{ owed: string[]; outcomes
     5_000,
   );
   return JSON.parse(new TextDecoder().decode(answer.data)).result;
+}
+
+/** So many that the ones sent later arrive while these are being judged. */
+const BACKLOG = 5_000;
+
+/** Puts envelopes into their intake without asking for verdicts. */
+async function storeAll({ bus }: Sender, envelopes: readonly Envelope[]): Promise<void> {
+  for (const sent of envelopes) {
+    const { type, source } = sent;
+    const subject = intakeSubject({ tenant: TENANT, domain: domainOf(type), source, type });
+    bus.publish(subject, {}, new TextEncoder().encode(JSON.stringify(sent)));
+  }
+  const stream = intakeStream("beliefs");
+  await eventually(async () =>
+    ((await bus.streamState(stream))?.lastSeq ?? 0) >= envelopes.length ? true : undefined,
+  );
 }
 
 /** Where the acknowledgement says that it is. */
@@ -94,21 +110,28 @@ describe("an observing service", () => {
     }
   });
 
-  test("so it is in a burst, of which many arrive before one look at the observed log", async () => {
+  test("so it is where the intake is never empty, and one look covers all that had arrived by then", async () => {
     await using server = await startNatsServer();
     await using tasks = await openCounter(server.url);
     await tasks.host.untilLeading();
-    await using observer = await openObserver(server.url);
-    await observer.host.untilLeading();
     await using sender = await openSender(server.url);
+    const fact = (name: string) =>
+      envelope("memory.fact.added", { payload: { fact_id: name, value: 1 } });
+    {
+      // Creates the streams.
+      await using observer = await openObserver(server.url);
+      await observer.host.untilLeading();
+    }
+    await storeAll(
+      sender,
+      Array.from({ length: BACKLOG }, (_, index) => fact(`waiting-${index}`)),
+    );
+    await using observer = await openObserver(server.url);
+    await eventually(() => Promise.resolve(observer.host.status().intake > 0 ? true : undefined));
     const judged: { cursor: number; verdict: Promise<Envelope> }[] = [];
-    for (let round = 0; round < 40; round += 1) {
-      const acknowledged = await sender.send(envelope("task.progress"));
-      const cursor = positionIn(acknowledged);
-      for (let count = 0; count < 25; count += 1) {
-        const payload = { fact_id: `f${round}-${count}`, value: 1 };
-        judged.push({ cursor, verdict: sender.send(envelope("memory.fact.added", { payload })) });
-      }
+    while (observer.host.status().intake < BACKLOG || judged.length === 0) {
+      const cursor = positionIn(await sender.send(envelope("task.progress")));
+      judged.push({ cursor, verdict: sender.send(fact(`late-${judged.length}`)) });
     }
     for (const { cursor, verdict } of judged) {
       const stored = await sender.bus.read(logStream("beliefs"), positionIn(await verdict));
