@@ -264,8 +264,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "an observing service judges without looking at the observed log",
     file: "packages/host/src/observed-log.ts",
-    find: "    await this.foldUpTo(fold, state?.lastSeq ?? 0);",
-    replace: "    await this.foldUpTo(fold, Math.max(0, (state?.lastSeq ?? 0) - 1));",
+    find: "    await this.foldUpTo(fold, answer.lastSeq);",
+    replace: "    await this.foldUpTo(fold, Math.max(0, answer.lastSeq - 1));",
     tests: [OBSERVED],
   },
   {
@@ -412,8 +412,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "ended tasks are never forgotten",
     file: `${COORDINATOR}/src/forgetting.ts`,
-    find: '    if (oldest.kind === "task") forgetTask(oldest.task);\n    else ',
-    replace: '    if (oldest.kind !== "task") ',
+    find: "        forgetTask(oldest.task);\n",
+    replace: "",
     tests: [`${COORDINATOR}/test/forgetting.test.ts`],
   },
   {
