@@ -69,6 +69,17 @@ export {
   PROFILE_DEPENDENCIES,
 } from "./profiles.ts";
 export {
+  isSecured,
+  type ProofSettings,
+  proofRefusal,
+  SIGNATURE_AGE_MS,
+  type SignatureProblem,
+  SKEW_MS,
+  signerIn,
+  storedProblem,
+  tellProof,
+} from "./proof.ts";
+export {
   domainOf,
   EVENT_TYPES,
   familyOf,

@@ -1,5 +1,6 @@
 /** What an envelope means for the claims that it finds. Changes nothing. */
 import {
+  type DecideContext,
   type Decision,
   type Envelope,
   governanceRefusal,
@@ -7,6 +8,8 @@ import {
   type Judged,
   judgeConditions,
   judgeSession,
+  proofRefusal,
+  tellProof,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
 import { namedBy } from "./claims.ts";
@@ -17,7 +20,12 @@ import { type BeliefSettings, KEY_LENGTH_MAX } from "./settings.ts";
 import type { BeliefState, TenantState } from "./state.ts";
 import { hasToMark } from "./walks.ts";
 
-export function decide(state: BeliefState, settings: BeliefSettings, input: Judged): Decision {
+export function decide(
+  state: BeliefState,
+  settings: BeliefSettings,
+  input: Judged,
+  { now }: DecideContext,
+): Decision {
   const { envelope, tenant: name, source } = input;
   if (settings.authenticated && isHarness(source)) {
     return { reject: reject("unauthorized", "only the runtime speaks as a harness") };
@@ -26,9 +34,18 @@ export function decide(state: BeliefState, settings: BeliefSettings, input: Judg
     judgeSession(state.sessions, name, envelope, settings) ??
     governanceRefusal(envelope) ??
     judgeConditions(state.sessions, name, envelope, settings) ??
+    proofRefusal(state.sessions, input, settings, now) ??
     keyRefusal(envelope);
   if (refused) return { reject: refused };
-  const tenant = state.tenants.get(name);
+  const decision = decideClaim(state.tenants.get(name), settings, envelope);
+  return tellProof(decision, input, settings, now);
+}
+
+function decideClaim(
+  tenant: TenantState | undefined,
+  settings: BeliefSettings,
+  envelope: Envelope,
+): Decision {
   if (tenant === undefined) return { accept: envelope };
   if (tenant.walks.has(envelope.id)) {
     const details = { settling_by: envelope.id };

@@ -17,7 +17,7 @@ const SNAPSHOT_VERSION = 2;
 export function createBeliefDecider(settings: BeliefSettings): Decider<BeliefState> {
   return {
     initial: () => createState(settings),
-    decide: (state, input) => decide(state, settings, input),
+    decide: (state, input, context) => decide(state, settings, input, context),
     evolve: (state, entry) => evolve(state, settings, entry),
     observe: (state, domain, entry) => {
       if (domain === "tasks") evolveSession(state.sessions, entry);

@@ -5,6 +5,7 @@ import {
   type EventEntry,
   isService,
   parseInstant,
+  signerIn,
 } from "@harmovela/envelope";
 import {
   assertLive,
@@ -15,7 +16,6 @@ import {
   withdrawNamed,
 } from "./assertions.ts";
 import { linksOf, textIn } from "./rules/evidence.ts";
-import { signerIn } from "./rules/signature.ts";
 import { type AttesterState, DOMAINS, type Known, openTenant, type TenantState } from "./state.ts";
 import { markSeen } from "./waits.ts";
 
@@ -104,7 +104,7 @@ function createKnown(
     digest,
     links: linksOf(envelope),
     trust: envelope.source_trust,
-    signedBy: domain === "provenance" ? signerIn(verdict) : undefined,
+    signedBy: signerIn(verdict),
     namesTenant: envelope.tenant_id !== undefined,
     isAmbiguous: false,
     key: undefined,
