@@ -16,7 +16,7 @@ import { type Given, given, SimRandom } from "@harmovela/testkit";
 
 const START = Date.UTC(2026, 10, 30, 10);
 const STREAM = "HV_LOG_BELIEFS";
-const SOURCES = [
+export const SOURCES = [
   "agent:a",
   "agent:b",
   "agent:c",
@@ -32,10 +32,13 @@ export class BeliefTraffic {
   readonly #ids: string[] = ["evt_elsewhere"];
   /** Lengths of the log when evidence was lost. */
   readonly #lossesAt: number[] = [];
+  readonly #sources: readonly string[];
   #made = 0;
 
-  constructor(seed: number) {
+  /** `sources`: who talks, where that is not only agents and the systems of memory and context. */
+  constructor(seed: number, sources: readonly string[] = SOURCES) {
     this.#random = new SimRandom(seed);
+    this.#sources = sources;
     const decider = createBeliefDecider(DEFAULT_BELIEF_SETTINGS);
     this.world = given(decider, { service: DEFAULT_BELIEF_SETTINGS.service, at: START });
   }
@@ -74,8 +77,9 @@ export class BeliefTraffic {
   }
 
   #envelope(): Envelope {
-    const kind = this.#below(12);
+    const kind = this.#below(13);
     if (kind < 5) return this.#claim();
+    if (kind === 12) return this.#unnamed();
     if (kind < 7) return this.#revision();
     if (kind < 9) return this.#invalidation();
     if (kind < 11) return this.#change();
@@ -95,6 +99,19 @@ export class BeliefTraffic {
       return this.#event("memory.fact.updated", payload, fields);
     }
     return this.#event("memory.fact.added", { ...fact, value }, fields);
+  }
+
+  /** What asserts something that has no name of its own, or one in another field. */
+  #unnamed(): Envelope {
+    const type = this.#random.pick([
+      "memory.episode.stored",
+      "context.retrieval.completed",
+      "state.snapshot.ready",
+    ]);
+    const named: JsonObject = this.#random.chance(0.5) ? { resource: this.#resource() } : {};
+    if (this.#random.chance(0.7)) return this.#event(type, named, this.#grounds());
+    const payload = { snapshot_id: this.#name(), data: this.#below(2) };
+    return this.#event("context.snapshot.ready", payload, this.#grounds());
   }
 
   #revision(): Envelope {
@@ -142,7 +159,7 @@ export class BeliefTraffic {
       spec_version: "0.2",
       id,
       type,
-      source: this.#random.pick(SOURCES),
+      source: this.#random.pick(this.#sources),
       created_at: formatInstant(this.world.now - this.#below(3) * 500),
       payload,
       ...fields,

@@ -4,6 +4,8 @@ export {
   evidenceDisagreementOf,
   repeatsTaskIds,
 } from "./agreement.ts";
+export { claimsMeant, isClaimed, keepsSubject, mayWithdraw } from "./assertions/authority.ts";
+export { assertedKey, type Invalidation, invalidationOf, type Spoken } from "./assertions/subject.ts";
 export {
   checkEnvelope,
   checkPayload,
@@ -60,6 +62,7 @@ export {
 } from "./limits.ts";
 export { parseEnvelope } from "./parse.ts";
 export { type ParseOptions, parseJson } from "./parse-json.ts";
+export { payloadObject, payloadText, payloadValue } from "./payload-text.ts";
 export {
   CONDITIONS,
   type Condition,
