@@ -10,7 +10,12 @@ import {
 } from "@harmovela/belief-tracker";
 import { HEADER } from "@harmovela/bus";
 import type { StoredRecord } from "@harmovela/check";
-import { type DomainEntry, type Envelope, formatInstant } from "@harmovela/envelope";
+import {
+  type DomainEntry,
+  type Envelope,
+  type EventEntry,
+  formatInstant,
+} from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import { type Given, given, SimRandom } from "@harmovela/testkit";
 
@@ -30,8 +35,8 @@ export class BeliefTraffic {
   readonly world: Given<BeliefState>;
   readonly #random: SimRandom;
   readonly #ids: string[] = ["evt_elsewhere"];
-  /** Lengths of the log when evidence was lost. */
-  readonly #lossesAt: number[] = [];
+  /** Evidence that was lost, and how long the log was then. */
+  readonly losses: { readonly after: number; readonly entry: EventEntry }[] = [];
   readonly #sources: readonly string[];
   #made = 0;
 
@@ -62,7 +67,7 @@ export class BeliefTraffic {
   #lose(): void {
     const { world } = this;
     const at = world.now;
-    const seq = this.#lossesAt.push(world.log.length);
+    const seq = this.losses.length + 1;
     const envelope: Envelope = {
       spec_version: "0.2",
       id: `lost_${seq}`,
@@ -74,6 +79,7 @@ export class BeliefTraffic {
     const frame = { seq, tenant: world.tenant, at, epoch: 1, prev: seq - 1, seen: {} };
     const entry = { ...frame, kind: "event", cause: { in: seq }, envelope } as const;
     world.decider.observe?.(world.state, "provenance", entry);
+    this.losses.push({ after: world.log.length, entry });
   }
 
   #envelope(): Envelope {
@@ -159,7 +165,7 @@ export class BeliefTraffic {
       spec_version: "0.2",
       id,
       type,
-      source: this.#random.pick(this.#sources),
+      source: this.#random.pick(this.#sources) ?? "agent:a",
       created_at: formatInstant(this.world.now - this.#below(3) * 500),
       payload,
       ...fields,
@@ -215,7 +221,7 @@ export class BeliefTraffic {
       epoch,
       ...this.world.log.map((entry, index) => {
         if (entry.kind === "event") sequence += 1;
-        const seen = this.#lossesAt.filter((length) => length <= index).length;
+        const seen = this.losses.filter(({ after }) => after <= index).length;
         return stored(entry, { seq: index + 2, sequence, seen });
       }),
     ];

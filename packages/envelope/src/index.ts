@@ -4,8 +4,19 @@ export {
   evidenceDisagreementOf,
   repeatsTaskIds,
 } from "./agreement.ts";
-export { claimsMeant, isClaimed, keepsSubject, mayWithdraw } from "./assertions/authority.ts";
-export { assertedKey, type Invalidation, invalidationOf, type Spoken } from "./assertions/subject.ts";
+export {
+  claimsMeant,
+  EARLY_WITHDRAWALS_MAX,
+  isClaimed,
+  keepsSubject,
+  mayWithdraw,
+} from "./assertions/authority.ts";
+export {
+  assertedKey,
+  type Invalidation,
+  invalidationOf,
+  type Spoken,
+} from "./assertions/subject.ts";
 export {
   checkEnvelope,
   checkPayload,

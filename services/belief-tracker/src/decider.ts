@@ -7,7 +7,7 @@ import { type BeliefState, createState } from "./state.ts";
 import { observeTruncation } from "./truncation.ts";
 
 /** Of the state's form; raised with every change to what `BeliefState` holds. */
-const SNAPSHOT_VERSION = 2;
+const SNAPSHOT_VERSION = 3;
 
 /**
  * The decider of the domain `beliefs`: what is claimed, by whom and until when, what contradicts it, and

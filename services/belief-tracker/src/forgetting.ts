@@ -43,6 +43,7 @@ function forgetOne(over: Over): void {
       return;
     case "evidence":
       over.evidence.withdrawn = undefined;
+      over.evidence.takenBack.clear();
       dropNode(tenant, over.evidence);
       return;
     case "report":

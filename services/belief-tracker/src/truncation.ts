@@ -14,9 +14,9 @@ import {
   type Envelope,
   type EventEntry,
   Fifo,
+  payloadText,
 } from "@harmovela/envelope";
 import { boundedText } from "@harmovela/failure";
-import { textIn } from "./rules/subject.ts";
 import { REASON_LENGTH_MAX } from "./settings.ts";
 import {
   type BeliefState,
@@ -36,7 +36,7 @@ export function observeTruncation(state: BeliefState, entry: DomainEntry): void 
   const { envelope } = entry;
   const tenant = state.tenants.get(entry.tenant);
   if (tenant === undefined) return;
-  const missing = textIn(envelope, "missing_from") ?? envelope.causation_id ?? "";
+  const missing = payloadText(envelope, "missing_from") ?? envelope.causation_id ?? "";
   const node = tenant.events.get(missing);
   const own = ownClaim(tenant, envelope);
   if (own === undefined && node?.kind === "evidence") noteLoss(state, tenant, node, entry);
@@ -66,7 +66,7 @@ function noteLoss(
 ): void {
   if (evidence.withdrawn !== undefined) return;
   const { id, source: by } = envelope;
-  const reason = boundedText(textIn(envelope, "reason") ?? "", REASON_LENGTH_MAX);
+  const reason = boundedText(payloadText(envelope, "reason") ?? "", REASON_LENGTH_MAX);
   evidence.withdrawn = { id, by, at, isRetraction: true, isLoss: true, reason };
   state.over.push({ kind: "evidence", at, tenant, evidence });
 }

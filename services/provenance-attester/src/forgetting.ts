@@ -39,7 +39,7 @@ export function forget(
     const missing = state.early.peek();
     if (missing === undefined || missing.due + retentionMs >= at) break;
     state.early.remove(missing);
-    missing.withdrawn = undefined;
+    missing.withdrawn.clear();
     closeMissing(missing);
     closeTenant(state, missing.tenant);
   }

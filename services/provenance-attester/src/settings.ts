@@ -5,6 +5,8 @@ export interface AttesterSettings extends ProofSettings {
   defaultProfiles: string[];
   /** How long an attestation waits for the event that it speaks of, milliseconds. */
   evidenceWaitMs: number;
+  /** Who writes the log of `beliefs`: what it says by itself claims nothing. */
+  beliefTracker: string;
   /** Who may revoke attestations of others, and tell of truncations. */
   authorities: string[];
   /** Independent attestations without which nothing irreversible rests on an unverified event. */
@@ -26,6 +28,7 @@ export const DEFAULT_ATTESTER_SETTINGS: AttesterSettings = {
   strictSessions: false,
   defaultProfiles: [],
   evidenceWaitMs: 30_000,
+  beliefTracker: "service:belief-tracker",
   authorities: [],
   attestationsNeeded: 1,
   signatureAgeMs: SIGNATURE_AGE_MS,

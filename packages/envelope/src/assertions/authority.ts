@@ -12,6 +12,12 @@ export function keepsSubject(source: string, key: string): boolean {
   return ["memory:", "context:"].some((kind) => key.startsWith(kind) && source.startsWith(kind));
 }
 
+/**
+ * Sources that may take back the same event before it comes, so that whoever may do it is found among them
+ * then; those who come first are kept, as many as a subject is likely to have on each side.
+ */
+export const EARLY_WITHDRAWALS_MAX = 64;
+
 /** Whether a source may take back what was claimed. */
 export function mayWithdraw(source: string, claim: Spoken): boolean {
   return source === claim.source || keepsSubject(source, claim.key);
@@ -40,6 +46,9 @@ export function claimsMeant<Claim>(
  * Whether an entry of the log of `beliefs` is the word of somebody who may claim something: what its service
  * writes by itself, or says again through the intake, claims nothing.
  */
-export function isClaimed({ cause, envelope }: Pick<EventEntry, "cause" | "envelope">, service: string) {
+export function isClaimed(
+  { cause, envelope }: Pick<EventEntry, "cause" | "envelope">,
+  service: string,
+) {
   return "in" in cause && envelope.source !== service;
 }
