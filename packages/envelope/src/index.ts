@@ -28,6 +28,7 @@ export {
 export { addDuration, isDuration } from "./duration.ts";
 export type { Delivery, Envelope, EvidenceLink } from "./envelope.ts";
 export { Fifo } from "./fifo.ts";
+export { FORGOTTEN_MAX, forgetOver } from "./forgetting.ts";
 export { governanceRefusal, grantsCrossTenant } from "./governance.ts";
 export { Heap, type HeapItem } from "./heap.ts";
 export { deriveId, isDerivedId, newEventId, newId } from "./ids.ts";
@@ -93,6 +94,7 @@ export {
   storedProblem,
   tellProof,
 } from "./proof.ts";
+export { flagParam, optionalTextParam, textParam, wholeParam } from "./read-params.ts";
 export {
   domainOf,
   EVENT_TYPES,
@@ -124,6 +126,12 @@ export { describeSession, describeSessions } from "./sessions/describe-sessions.
 export { evolveSession } from "./sessions/evolve-session.ts";
 export { HeartbeatMemory } from "./sessions/heartbeat-memory.ts";
 export { isHarness, isService, namesTwoSessions, sessionIdOf } from "./sessions/identity.ts";
+export {
+  endInstance,
+  type InstanceTable,
+  openInstance,
+  type SessionInstance,
+} from "./sessions/instances.ts";
 export {
   judgeConditions,
   judgeSession,
