@@ -72,6 +72,7 @@ const unit = () =>
   [
     ...filesIn("packages", ".test.ts"),
     ...filesIn("services", ".test.ts"),
+    ...filesIn("test/services", ".test.ts"),
     ...filesIn("test/sim", ".test.ts"),
     ...filesIn("test/contract", ".memory.test.ts"),
     ...filesIn("test/tidy", ".test.ts"),

@@ -10,6 +10,7 @@ import { type Frame, FrameRules } from "./frame.ts";
 import { checkGovernance } from "./governance.ts";
 import { InterruptionDomain } from "./interruptions/interruption-domain.ts";
 import { PlanBook } from "./plan-book.ts";
+import type { ObservedLog } from "./provenance/across.ts";
 import { ProvenanceDomain } from "./provenance/provenance-domain.ts";
 import type { StoredRecord } from "./record.ts";
 import type { Report } from "./report.ts";
@@ -84,6 +85,7 @@ class LogChecker implements Checker {
   readonly #plans: PlanBook;
   readonly #tasks: TaskDomain | undefined;
   readonly #interruptions: InterruptionDomain | undefined;
+  readonly #beliefs: BeliefDomain | undefined;
   readonly #rules: DomainRules | undefined;
   readonly #observed: ReadonlyMap<Domain, LogChecker>;
   /** The event that the newest entry told the rules of. */
@@ -118,8 +120,21 @@ class LogChecker implements Checker {
       const tasks = log === undefined ? undefined : log.#tasks;
       this.#interruptions = new InterruptionDomain({ ...base, tasks });
       this.#rules = this.#interruptions;
-    } else if (domain === "beliefs") this.#rules = new BeliefDomain(this.#sink, lenient);
-    else this.#rules = new ProvenanceDomain(base);
+    } else if (domain === "beliefs") {
+      this.#beliefs = new BeliefDomain(this.#sink, lenient);
+      this.#rules = this.#beliefs;
+    } else this.#rules = new ProvenanceDomain({ ...base, observed: this.#seenOfOthers() });
+  }
+
+  #seenOfOthers(): ReadonlyMap<Domain, ObservedLog> {
+    const seen = new Map<Domain, ObservedLog>();
+    for (const [domain, log] of this.#observed) {
+      seen.set(domain, {
+        isLenient: log.#options.lenient === true,
+        standingOf: (tenant: string, id: string) => log.#beliefs?.standingOf(tenant, id),
+      });
+    }
+    return seen;
   }
 
   observe(domain: Domain, record: StoredRecord): void {

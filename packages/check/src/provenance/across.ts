@@ -1,0 +1,81 @@
+import type { Domain } from "@harmovela/envelope";
+import type { Standing } from "../beliefs/assertion.ts";
+import { EventBook } from "./events.ts";
+import type { ProvenanceSettings } from "./settings.ts";
+
+/** A log that is read beside that of `provenance`. */
+export interface ObservedLog {
+  readonly isLenient: boolean;
+  /** What is held of an assertion; of the log of `beliefs`. */
+  standingOf?(tenant: string, id: string): Standing | undefined;
+}
+
+const OBSERVED: readonly Domain[] = ["tasks", "beliefs", "interruptions"];
+
+/** What the rules between logs know: events of every log, and where each log begins now. */
+export class Across {
+  readonly settings: ProvenanceSettings;
+  readonly #logs: ReadonlyMap<Domain, ObservedLog>;
+  readonly #isLenient: boolean;
+  readonly #books = new Map<string, EventBook>();
+  /** Where each log began when that was last told. */
+  readonly #first = new Map<string, number>();
+  /** More is remembered than the service keeps: it may have let go of anything. */
+  #isPressed = false;
+
+  constructor(
+    settings: ProvenanceSettings,
+    logs: ReadonlyMap<Domain, ObservedLog>,
+    isLenient: boolean,
+  ) {
+    this.settings = settings;
+    this.#logs = logs;
+    this.#isLenient = isLenient;
+  }
+
+  /** Whether the other logs are read as well; without them nothing is known of what was seen. */
+  get isOn(): boolean {
+    return OBSERVED.every((domain) => this.#logs.has(domain));
+  }
+
+  /** Whether what is not known here is known to nobody. */
+  isWhole(tenant: string): boolean {
+    const isCut = [...this.#logs.values()].some(({ isLenient }) => isLenient);
+    if (!this.isOn || isCut || this.#isLenient || this.#isPressed) return false;
+    return !this.bookOf(tenant).isForgetful;
+  }
+
+  bookOf(tenant: string): EventBook {
+    let book = this.#books.get(tenant);
+    if (book === undefined) {
+      book = new EventBook();
+      this.#books.set(tenant, book);
+    }
+    return book;
+  }
+
+  books(): Iterable<[string, EventBook]> {
+    return this.#books;
+  }
+
+  /** Let go of at the service's leisure; here it is remembered for twice as long. */
+  forget(tenant: string, now: number): void {
+    const { retentionMs, rememberedMax } = this.settings;
+    this.bookOf(tenant).forget(now - 2 * retentionMs);
+    let weight = 0;
+    for (const book of this.#books.values()) weight += book.weight;
+    if (weight > rememberedMax) this.#isPressed = true;
+  }
+
+  standingOf(tenant: string, id: string): Standing | undefined {
+    return this.#logs.get("beliefs")?.standingOf?.(tenant, id);
+  }
+
+  firstOf(domain: string): number {
+    return this.#first.get(domain) ?? 1;
+  }
+
+  begins(domain: string, first: number): void {
+    this.#first.set(domain, first);
+  }
+}
