@@ -3,7 +3,7 @@ import type { SimRandom } from "@harmovela/testkit";
 import type { Input } from "./input.ts";
 
 /** Beyond it a new one takes the place of any other; what they brought stays known. */
-const KEPT_MAX = 2_000;
+const KEPT_MAX = 8_000;
 /** Of a batch that reached new blocks without a new outcome: any of them may have done it. */
 const KEPT_FOR_BLOCKS = 4;
 

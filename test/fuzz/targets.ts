@@ -1,5 +1,6 @@
 import { intakeTarget } from "./intake.ts";
+import { subjectTarget } from "./subject-target.ts";
 import type { Target } from "./target.ts";
 
 /** Everything that is fuzzed. */
-export const TARGETS: readonly Target[] = [intakeTarget];
+export const TARGETS: readonly Target[] = [intakeTarget, subjectTarget];
