@@ -11,7 +11,6 @@
 import {
   agentPermissions,
   controlSubject,
-  type Domain,
   decodeEntry,
   decodeFrame,
   encodeFrame,
@@ -46,8 +45,6 @@ import { CANONICAL, OTHERS, UNROUTABLE } from "../integration/hostile/subjects.t
 import { type Input, ofBytes, toBytes, toText } from "./input.ts";
 import { mutateBytes } from "./mutate-bytes.ts";
 import { Broken, type Session, type Target } from "./target.ts";
-
-type Fields = Input;
 
 const KINDS = ["subject", "names", "reply", "headers", "block", "entry", "permissions"] as const;
 type Kind = (typeof KINDS)[number];
@@ -174,7 +171,7 @@ function seedOf(kind: Kind, random: SimRandom): Input {
   }
 }
 
-function outcomeOf(input: Fields): string {
+function outcomeOf(input: Input): string {
   switch (input.kind as Kind) {
     case "subject":
       return readAndSpell(toText(input.subject));
@@ -239,7 +236,7 @@ function respelled<A>(
 }
 
 /** S2. */
-function spellAndRead(input: Fields): string {
+function spellAndRead(input: Input): string {
   const [tenant, source, target, type] = ["tenant", "source", "target", "type"].map((field) =>
     toText(input[field]),
   );
@@ -320,7 +317,7 @@ function reply(to: string, prefix: string): string {
 }
 
 /** S3, writing. */
-function header(input: Fields): string {
+function header(input: Input): string {
   const [name, value, name2, value2] = ["name", "value", "name2", "value2"].map((field) =>
     toText(input[field]),
   );
@@ -345,7 +342,7 @@ function block(text: string): string {
 }
 
 /** A frame that is read is written the same way again; its numbers are numbers. */
-function entry(input: Fields): string {
+function entry(input: Input): string {
   const text = decodeBlock(toBytes(input.block));
   const message: StoredMessage = {
     seq: 7,

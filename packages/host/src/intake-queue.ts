@@ -9,7 +9,7 @@ import {
 } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
 import type { Arrived } from "./judge.ts";
-import { validate } from "./validate.ts";
+import { type Judge, validate } from "./validate.ts";
 
 /** Envelopes may be laborious: they are validated for so long before everything else gets its turn. */
 const VALIDATING_MS_MAX = 50;
@@ -20,6 +20,7 @@ export interface IntakeQueueOptions {
   bus: Bus;
   clock: Clock;
   domain: Domain;
+  service: string;
   /** Position up to which everything is settled. */
   after: number;
   onReady: () => void;
@@ -27,7 +28,7 @@ export interface IntakeQueueOptions {
 
 export class IntakeQueue {
   readonly #clock: Clock;
-  readonly #domain: Domain;
+  readonly #judge: Judge;
   readonly #reader: Reader;
   /** Taken, and not validated yet. */
   #taken: StoredMessage[] = [];
@@ -38,9 +39,9 @@ export class IntakeQueue {
   /** All that the intake held was removed before it was judged; seen since then. */
   #removed: { upTo: number; since: number } | undefined;
 
-  constructor({ bus, clock, domain, after, onReady }: IntakeQueueOptions) {
+  constructor({ bus, clock, domain, service, after, onReady }: IntakeQueueOptions) {
     this.#clock = clock;
-    this.#domain = domain;
+    this.#judge = { domain, service };
     this.judged = after;
     this.#reader = bus.openReader(intakeStream(domain), { after, onReady });
   }
@@ -83,7 +84,7 @@ export class IntakeQueue {
     let done = 0;
     for (const message of this.#taken) {
       if (done >= room || this.#clock.monotonic() > until) break;
-      this.#waiting.push({ message, checked: validate(message, this.#domain) });
+      this.#waiting.push({ message, checked: validate(message, this.#judge) });
       done += 1;
     }
     this.#taken.splice(0, done);

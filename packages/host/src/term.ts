@@ -286,6 +286,7 @@ export class Term<State> {
       bus: options.writer,
       clock: options.clock,
       domain: options.domain,
+      service: options.service,
       after: fold.intake,
       onReady: () => this.wake(),
     });
