@@ -9,6 +9,7 @@ import {
 } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
 import type { Arrived } from "./judge.ts";
+import type { SourceRate } from "./source-rate.ts";
 import { type Judge, validate } from "./validate.ts";
 
 /** Envelopes may be laborious: they are validated for so long before everything else gets its turn. */
@@ -21,6 +22,8 @@ export interface IntakeQueueOptions {
   clock: Clock;
   domain: Domain;
   service: string;
+  /** Without it every source may send as much as it likes. */
+  rate?: SourceRate;
   /** Position up to which everything is settled. */
   after: number;
   onReady: () => void;
@@ -29,6 +32,7 @@ export interface IntakeQueueOptions {
 export class IntakeQueue {
   readonly #clock: Clock;
   readonly #judge: Judge;
+  readonly #rate: SourceRate | undefined;
   readonly #reader: Reader;
   /** Taken, and not validated yet. */
   #taken: StoredMessage[] = [];
@@ -39,8 +43,9 @@ export class IntakeQueue {
   /** All that the intake held was removed before it was judged; seen since then. */
   #removed: { upTo: number; since: number } | undefined;
 
-  constructor({ bus, clock, domain, service, after, onReady }: IntakeQueueOptions) {
+  constructor({ bus, clock, domain, service, rate, after, onReady }: IntakeQueueOptions) {
     this.#clock = clock;
+    this.#rate = rate;
     this.#judge = { domain, service };
     this.judged = after;
     this.#reader = bus.openReader(intakeStream(domain), { after, onReady });
@@ -84,7 +89,8 @@ export class IntakeQueue {
     let done = 0;
     for (const message of this.#taken) {
       if (done >= room || this.#clock.monotonic() > until) break;
-      this.#waiting.push({ message, checked: validate(message, this.#judge) });
+      const checked = this.#rate?.refusalOf(message) ?? validate(message, this.#judge);
+      this.#waiting.push({ message, checked });
       done += 1;
     }
     this.#taken.splice(0, done);

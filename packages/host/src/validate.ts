@@ -43,6 +43,8 @@ export interface Refused {
   source: string;
   sent: Partial<Envelope> | undefined;
   isOccupying: boolean;
+  /** Its source sends too much: nothing of it was looked at. */
+  isLimited?: boolean;
 }
 
 /** Not even a sender to answer. */
