@@ -20,6 +20,8 @@ export interface RunOptions {
   coverage?: Coverage;
   shrinkTries?: number;
   onProgress?(report: Report): void;
+  /** Called before it is made smaller. */
+  onFound?(what: string): void;
 }
 
 export interface Finding {
@@ -152,6 +154,7 @@ class Run {
     const kind = kindOf(what);
     if (this.#findings.has(kind)) return;
     const { batch, name } = this.#target;
+    this.#options.onFound?.(what);
     this.#findings.set(kind, { target: name, what, inputs: given });
     const breaks = async (inputs: readonly Input[]): Promise<boolean> => {
       const found = await breakageOf(this.#target, inputs, this.#options.seed);

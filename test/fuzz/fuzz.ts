@@ -54,7 +54,10 @@ for (const target of chosen) {
     toldAt = performance.now();
     say(report);
   };
-  const report = await fuzz(target, { seed, executions, ms, coverage, onProgress });
+  const onFound = (what: string): void => {
+    process.stdout.write(`${target.name}: ${what}; it is being made smaller\n`);
+  };
+  const report = await fuzz(target, { seed, executions, ms, coverage, onProgress, onFound });
   await coverage.stop();
   say(report);
   for (const [outcome, count] of report.tally.slice(0, TOLD_MAX)) {
