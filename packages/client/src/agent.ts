@@ -28,9 +28,11 @@ import { taskOf } from "./filter.ts";
 import { Interruptions } from "./interruptions.ts";
 import type { JobFunction } from "./job.ts";
 import type { Observed } from "./lane.ts";
+import { type Logs, StreamLogs } from "./logs.ts";
 import { Observation, type ObserveOptions } from "./observation.ts";
 import { Outbox } from "./outbox.ts";
 import { askService, type Reading, type ReadOptions } from "./reads.ts";
+import { ReplayLogs } from "./replays.ts";
 import { RETRY_DEFAULTS, type RetryOptions } from "./retry.ts";
 import { type SubmitSpec, type TaskAgent, TaskHandle } from "./task-handle.ts";
 import { TaskStream } from "./task-stream.ts";
@@ -46,6 +48,12 @@ export interface AgentOptions {
   agent: string;
   /** When it is given it is also stamped as `tenant_id`. Default "default". */
   tenant?: string;
+  /**
+   * "streams": it reads logs and keeps checkpoints as streams, for which it needs rights to JetStream.
+   * "services": the services do both for it; what a key of an agent allows is enough. Default "streams",
+   * for `connect` with `auth` "services".
+   */
+  access?: "streams" | "services";
   retry?: RetryOptions;
   /** Envelopes without a verdict; further calls wait. Default 512. */
   maxOutstanding?: number;
@@ -84,6 +92,7 @@ export class Agent {
   readonly #noServiceMs: number;
   readonly #closeBus: () => Promise<void>;
   readonly #outbox: Outbox;
+  readonly #logs: Logs;
   readonly #observations = new Set<Observation>();
   readonly #lastCursors = new Map<string, readonly string[]>();
   /** The newest position that a verdict has named, for each domain: later reads must hold it. */
@@ -108,6 +117,10 @@ export class Agent {
     this.#drainMs = options.drainMs ?? DRAIN_MS;
     this.#noServiceMs = bounds.noServiceMs;
     this.#closeBus = closeBus;
+    this.#logs =
+      options.access === "services"
+        ? new ReplayLogs({ bus, clock, tenant, agent })
+        : new StreamLogs(bus, tenant);
     const context = { bus, clock, bounds, random };
     this.#outbox = new Outbox(context, options.maxOutstanding ?? OUTSTANDING_MAX);
     this.#tasks = {
@@ -201,9 +214,8 @@ export class Agent {
     this.#assertOpen();
     const observation = new Observation(
       {
-        bus: this.#bus,
+        logs: this.#logs,
         clock: this.#clock,
-        tenant: this.tenant,
         lastOf: (key) => this.#lastCursors.get(key),
         onClosed: (closed) => {
           this.#observations.delete(closed);

@@ -12,6 +12,8 @@ const NAMES = [
   "verdicts",
   "replies_dropped",
   "reads",
+  "replays",
+  "acts",
   "requests",
   "obligations_failed",
   "leaderships",

@@ -16,7 +16,7 @@ import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
-import type { ReadHandler, TokenIssuer } from "./options.ts";
+import type { Act, ReadHandler, TokenIssuer } from "./options.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a service is, wherever it runs. */
@@ -32,6 +32,8 @@ export interface ServiceDefinition<State> {
   issueToken?: TokenIssuer<State>;
   /** What it does beside judging, in every process that runs it. It must not fail: the service goes on without. */
   companion?: (context: CompanionContext<State>) => Companion;
+  /** Questions that change something beside the state, by verb; the leader answers them. */
+  openActs?: (context: CompanionContext<State>) => Readonly<Record<string, Act>>;
 }
 
 export interface CompanionContext<State> {
@@ -114,14 +116,24 @@ export async function openService<State>(
     try {
       const isAuthenticated = writerAuth !== undefined;
       const open = waitOnFirstConnect ? openHostPatiently : openHost;
-      const host = await open({
-        ...definition,
+      let host: Host<State> | undefined;
+      const context: CompanionContext<State> = {
+        bus: writer,
+        clock: systemClock,
+        logger: config.logger.child({ domain: definition.domain, instance }),
+        replicas: config.replicas ?? 1,
+        leading: () => host?.leading(),
+      };
+      const { openActs, companion: openCompanion, ...parts } = definition;
+      const opened = await open({
+        ...parts,
+        ...(openActs === undefined ? {} : { acts: openActs(context) }),
         version: config.version,
         instance,
         writer,
         answerer,
         clock: systemClock,
-        logger: config.logger.child({ domain: definition.domain, instance }),
+        logger: context.logger,
         ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
         ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
         ...(config.observedEveryMs === undefined
@@ -138,18 +150,13 @@ export async function openService<State>(
           : () => "_INBOX.",
         ...(isAuthenticated ? { borderReplyPrefix: BORDER_REPLY_PREFIX } : {}),
       });
-      const companion = definition.companion?.({
-        bus: writer,
-        clock: systemClock,
-        logger: config.logger.child({ domain: definition.domain, instance }),
-        replicas: config.replicas ?? 1,
-        leading: () => host.leading(),
-      });
+      host = opened;
+      const companion = openCompanion?.(context);
       return {
-        host,
+        host: opened,
         close: async () => {
           await companion?.close();
-          await host.close();
+          await opened.close();
           await Promise.all([writer.close(), answerer.close()]);
         },
       };
