@@ -49,7 +49,10 @@ export type {
 export {
   BLOB_BUCKET,
   CHECKPOINT_BUCKET,
+  CHECKPOINT_BYTES_MAX,
   CHECKPOINT_STORE_BYTES,
+  checkpointName,
+  checkpointPrefix,
   intakeStream,
   intakeStreamSpec,
   logStream,

@@ -11,6 +11,7 @@ import {
 import { type Domain, domainOf, isId, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import { Beliefs } from "./beliefs.ts";
+import { BucketShelf, type CheckpointShelf } from "./checkpoint-shelf.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
 import { type CompensateOptions, toCompensated, toCompensation } from "./compensation.ts";
 import { formatCursor, parseCursor } from "./cursor.ts";
@@ -34,6 +35,7 @@ import { Outbox } from "./outbox.ts";
 import { askService, type Reading, type ReadOptions } from "./reads.ts";
 import { ReplayLogs } from "./replays.ts";
 import { RETRY_DEFAULTS, type RetryOptions } from "./retry.ts";
+import { ServiceShelf } from "./service-shelf.ts";
 import { type SubmitSpec, type TaskAgent, TaskHandle } from "./task-handle.ts";
 import { TaskStream } from "./task-stream.ts";
 import { TaskWatch } from "./task-watch.ts";
@@ -151,11 +153,7 @@ export class Agent {
       ...this.#tasks,
       name: agent,
       clock,
-      // Made by the service with as many copies as it is told to make.
-      checkpoints: new CheckpointStore(
-        bus.openBlobs({ bucket: CHECKPOINT_BUCKET, replicas: 1, mayCreate: false }),
-        tenant,
-      ),
+      checkpoints: new CheckpointStore(this.#openShelf(options.access), tenant),
       interruptions: this.interruptions,
       interruptionWatch,
       desk: new TokenDesk((verb, params, bounds) => this.read("tasks", verb, params, bounds)),
@@ -372,6 +370,25 @@ export class Agent {
       throw error;
     }
     return handle;
+  }
+
+  #openShelf(access: AgentOptions["access"]): CheckpointShelf {
+    if (access !== "services") {
+      // Made by the service with as many copies as it is told to make.
+      const bucket = { bucket: CHECKPOINT_BUCKET, replicas: 1, mayCreate: false };
+      return new BucketShelf(this.#bus.openBlobs(bucket), this.tenant);
+    }
+    return new ServiceShelf({
+      clock: this.#clock,
+      ask: async (verb, params, timeoutMs) => {
+        // The service must know that the task is this agent's.
+        const seq = this.#known.get("tasks");
+        const seen: JsonObject =
+          seq === undefined ? {} : { seen: formatCursor({ domain: "tasks", seq }) };
+        const asked = { ...seen, ...params };
+        return (await this.read("interruptions", verb, asked, { timeoutMs })).result;
+      },
+    });
   }
 
   async #publishJudged(draft: Draft): Promise<Verdict> {

@@ -19,6 +19,7 @@ import {
 } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import type { Counters } from "./counters.ts";
+import { listenForDiscovery } from "./discovery.ts";
 import type { HostStatus } from "./host.ts";
 import type { Act, HostOptions } from "./options.ts";
 import { ReplayDesk } from "./replay/desk.ts";
@@ -85,7 +86,6 @@ export class Answerer<State> {
   #isClosed = false;
   readonly #replays: ReplayDesk;
   readonly #acting = new Turns(ACTS_MAX, ACTS_PER_AGENT_MAX);
-  readonly #started = new Date().toISOString();
 
   constructor(context: AnswererContext<State>) {
     this.#context = context;
@@ -107,59 +107,18 @@ export class Answerer<State> {
     const acting = Object.entries(acts).map(([verb, act]) =>
       answerer.subscribe(`hv.*.rpc.*.${domain}.${verb}`, (message) => this.#onAct(message, act)),
     );
-    this.#subscriptions = [reads, issues, ...acting, ...this.#discovery()];
+    const { counters, status } = this.#context;
+    const discovery = listenForDiscovery(
+      { options: this.#context.options, counters, status, builtIn: [REPLAY_VERB] },
+      (reply, answer) => this.#reply(reply, "_INBOX.", answer),
+    );
+    this.#subscriptions = [reads, issues, ...acting, ...discovery];
   }
 
   close(): void {
     this.#isClosed = true;
     for (const subscription of this.#subscriptions.splice(0)) subscription.close();
     this.#replays.close();
-  }
-
-  /** NATS micro services discovery: PING, INFO and STATS, for all, by name and by id. */
-  #discovery(): Subscription[] {
-    const { options, status, counters } = this.#context;
-    const name = options.service.replace("service:", "harmovela-");
-    const identity = { name, id: options.instance, version: options.version, metadata: {} };
-    const answers: Record<string, () => JsonObject> = {
-      PING: () => ({ ...identity, type: "io.nats.micro.v1.ping_response" }),
-      INFO: () => ({
-        ...identity,
-        type: "io.nats.micro.v1.info_response",
-        description: `judges ${options.domain}`,
-        endpoints: [...Object.keys(options.reads), REPLAY_VERB].map((verb) => ({
-          name: verb,
-          subject: `hv.*.rpc.*.${options.domain}.${verb}`,
-          queue_group: `harmovela-${options.domain}`,
-          metadata: {},
-        })),
-      }),
-      STATS: () => ({
-        ...identity,
-        type: "io.nats.micro.v1.stats_response",
-        started: this.#started,
-        endpoints: [
-          {
-            name: "reads",
-            subject: `hv.*.rpc.*.${options.domain}.*`,
-            num_requests: counters.get("reads"),
-            num_errors: 0,
-            last_error: "",
-            processing_time: 0,
-            average_processing_time: 0,
-            data: status() as unknown as JsonValue,
-          },
-        ],
-      }),
-    };
-    return Object.entries(answers).flatMap(([verb, answer]) =>
-      [`$SRV.${verb}`, `$SRV.${verb}.${name}`, `$SRV.${verb}.${name}.${options.instance}`].map(
-        (subject) =>
-          options.answerer.subscribe(subject, ({ reply }) =>
-            this.#reply(reply, "_INBOX.", answer()),
-          ),
-      ),
-    );
   }
 
   #onRead(message: CoreMessage, isIssue: boolean): void {

@@ -13,6 +13,7 @@ export { openHostPatiently } from "./open-patiently.ts";
 export type { Act, HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
 export { REPLAYS_PER_AGENT_MAX, ReplayDesk } from "./replay/desk.ts";
 export {
+  type Acts,
   type Companion,
   type CompanionContext,
   openService,

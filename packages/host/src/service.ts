@@ -33,7 +33,12 @@ export interface ServiceDefinition<State> {
   /** What it does beside judging, in every process that runs it. It must not fail: the service goes on without. */
   companion?: (context: CompanionContext<State>) => Companion;
   /** Questions that change something beside the state, by verb; the leader answers them. */
-  openActs?: (context: CompanionContext<State>) => Readonly<Record<string, Act>>;
+  openActs?: (context: CompanionContext<State>) => Acts;
+}
+
+export interface Acts {
+  readonly verbs: Readonly<Record<string, Act>>;
+  close(): void;
 }
 
 export interface CompanionContext<State> {
@@ -125,9 +130,10 @@ export async function openService<State>(
         leading: () => host?.leading(),
       };
       const { openActs, companion: openCompanion, ...parts } = definition;
+      const acts = openActs?.(context);
       const opened = await open({
         ...parts,
-        ...(openActs === undefined ? {} : { acts: openActs(context) }),
+        ...(acts === undefined ? {} : { acts: acts.verbs }),
         version: config.version,
         instance,
         writer,
@@ -157,6 +163,7 @@ export async function openService<State>(
         close: async () => {
           await companion?.close();
           await opened.close();
+          acts?.close();
           await Promise.all([writer.close(), answerer.close()]);
         },
       };
