@@ -88,7 +88,8 @@ describe("a server with accounts", () => {
       const verdict = await agent.publish({ type: sent.type, task_id: "task_sdk", payload: {} });
       assert.equal("stored" in verdict, false);
       assert.equal((await agent.task("task_sdk")).result !== undefined, true);
-      const { value } = await agent.subscribe({ task_id: "task_sdk", from: "start" }).next();
+      const story = agent.subscribe({ task_id: "task_sdk", domains: ["tasks"], from: "start" });
+      const { value } = await story.next();
       assert.equal(value?.envelope.id, (verdict as { id?: string }).id);
     } finally {
       await agent.close();
@@ -138,6 +139,18 @@ describe("a server with accounts", () => {
     assert.match(examined.stdout, /✓ delegation-coordinator/);
     const told = ["why", "task_asked", "--tenant", "acme", "--as", WORKER];
     assert.equal((await as(`acme.${WORKER}.nk`, ...told)).code, 0);
+    const tail = ["tail", "--tenant", "acme", "--type", "task.*", "--from-start", "--json"];
+    const wanted = ["--task", "task_asked"];
+    for (const more of [
+      { key: `acme.${WORKER}.nk`, words: ["--as", WORKER] },
+      { key: "operator.nk", words: ["--streams"] },
+    ]) {
+      await using follower = new CliProcess([...tail, ...wanted, ...more.words, ...server], {
+        env: { HARMOVELA_KEY: join(stage.folder, more.key) },
+      });
+      await follower.until(({ events }) => events.some(({ type }) => type === "task.completed"));
+      assert.equal(follower.events.length, 4);
+    }
     const nobody = await as(`acme.${WORKER}.nk`, "check");
     assert.match(nobody.stderr, /unauthorized/);
   });
