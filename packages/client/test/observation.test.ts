@@ -318,6 +318,28 @@ describe("subscribe, by services alone", () => {
     assert.deepEqual(await next, [...past, ...more]);
   });
 
+  it("what is logged while a page is on its way comes right after it", async () => {
+    await using world = new World(20, "services");
+    const peer = await world.peer();
+    const { agent } = world.agent();
+    const observation = agent.subscribe({ types: "task.*", from: "start" });
+    await world.run(observation.ready);
+    for (let offset = 0; offset < 200; offset += 10) {
+      await world.pass(1_000);
+      const first = await world.run(peer.append({ type: "task.progress" }));
+      await world.pass(offset);
+      const second = await world.run(peer.append({ type: "task.progress" }));
+      const before = world.clock.monotonic();
+      const seen = [await world.run(observation.next()), await world.run(observation.next())];
+      assert.deepEqual(
+        seen.map(({ value }) => value?.cursor),
+        [first, second],
+      );
+      const waited = world.clock.monotonic() - before;
+      assert.ok(waited < 1_000, `${waited} ms after ${offset}`);
+    }
+  });
+
   it("what is not heard is asked for a few seconds later", async () => {
     await using world = new World(1, "services");
     const peer = await world.peer();

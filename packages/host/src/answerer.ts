@@ -36,9 +36,10 @@ const ANSWER_BYTES_MAX = 900_000;
 const PARAMS_BYTES_MAX = 64 * 1024;
 /** An act may bring a part of something larger, in base64. */
 const ACT_BYTES_MAX = 512 * 1024;
-/** Acts under way in one process; each may hold such a part. */
-const ACTS_MAX = 64;
-/** Acts of one agent under way: it sends the parts of one thing one after the other. */
+/** Acts under way or waiting in one process: each may hold such a part. */
+const ACTS_MAX = 128;
+const ACTS_AT_ONCE = 32;
+/** Acts of one agent: it sends the parts of one thing one after the other. */
 const ACTS_PER_AGENT_MAX = 8;
 
 export interface View<State> {
@@ -85,7 +86,11 @@ export class Answerer<State> {
   #underWay = 0;
   #isClosed = false;
   readonly #replays: ReplayDesk;
-  readonly #acting = new Turns(ACTS_MAX, ACTS_PER_AGENT_MAX);
+  readonly #acting = new Turns({
+    atOnce: ACTS_AT_ONCE,
+    each: ACTS_PER_AGENT_MAX,
+    all: ACTS_MAX,
+  });
 
   constructor(context: AnswererContext<State>) {
     this.#context = context;

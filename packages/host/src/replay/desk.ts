@@ -28,6 +28,8 @@ import { Turns } from "./turns.ts";
 
 /** Pages put together at a time; each holds a megabyte or two. */
 const PAGES_AT_ONCE = 16;
+/** Questions under way: what waits is small. */
+const REPLAYS_MAX = 1_000;
 /** Questions of one agent under way: one for each of its observations, and some. */
 export const REPLAYS_PER_AGENT_MAX = 16;
 /** Entries that are asked for one by one before a reader is opened: most pages hold what was just logged. */
@@ -50,7 +52,11 @@ export class ReplayDesk {
   readonly #domain: Domain;
   readonly #stream: string;
   readonly #readers: KeptReaders;
-  readonly #turns = new Turns(PAGES_AT_ONCE, REPLAYS_PER_AGENT_MAX);
+  readonly #turns = new Turns({
+    atOnce: PAGES_AT_ONCE,
+    each: REPLAYS_PER_AGENT_MAX,
+    all: REPLAYS_MAX,
+  });
 
   constructor({ bus, clock, domain }: ReplayDeskContext) {
     this.#bus = bus;
