@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { ChildProcess } from "node:child_process";
 import { after, before, describe, test } from "node:test";
 import { CHECKPOINT_BUCKET, DOMAINS } from "@harmovela/bus";
-import type { Agent, Observed } from "@harmovela/client";
+import { type Agent, CHECKPOINT_BYTES_MAX, type Observed } from "@harmovela/client";
 import type { Domain } from "@harmovela/envelope";
 import { eventually, within } from "../chaos/deadline.ts";
 import { controlsOf, readRecords } from "../chaos/stored-log.ts";
@@ -14,6 +14,13 @@ const WORKER = "agent:worker";
 const DEADLINE_MS = 30_000;
 /** Five parts on the way. */
 const STATE_BYTES = 1_200_000;
+
+class Signal {
+  raise: () => void = () => {};
+  readonly raised = new Promise<void>((resolve) => {
+    this.raise = resolve;
+  });
+}
 
 describe("agents with keys", () => {
   let stage: Stage;
@@ -62,22 +69,19 @@ describe("agents with keys", () => {
   test("work is delegated, stopped with a large checkpoint, and goes on from exactly that", async () => {
     const agent = await stage.sdkAgent("acme", WORKER);
     const state = Buffer.alloc(STATE_BYTES, "state ");
-    let isSaved = () => {};
-    const saved = new Promise<void>((resolve) => {
-      isSaved = resolve;
-    });
+    const saved = new Signal();
     const worker = await agent.worker({ concurrency: 2 }, async (_job, ctx) => {
       if (ctx.resumedFrom) return { same: state.equals(await ctx.resumedFrom.bytes()) };
       await ctx.checkpoint({ too: "small" });
       await ctx.checkpoint(state);
-      isSaved();
+      saved.raise();
       await new Promise((_, fail) => {
         ctx.signal.addEventListener("abort", () => fail(ctx.signal.reason), { once: true });
       });
       return undefined;
     });
     const handle = await planner.delegate(WORKER, { description: "long" });
-    await within(DEADLINE_MS, "a checkpoint", saved);
+    await within(DEADLINE_MS, "a checkpoint", saved.raised);
     const bucket = stage.operator.openBlobs({ bucket: CHECKPOINT_BUCKET, replicas: 1 });
     const names = async () => (await bucket.list()).map(({ name, bytes }) => [name, bytes]);
     const interruption = await planner.interruptions.request(handle.taskId);
@@ -102,6 +106,37 @@ describe("agents with keys", () => {
     assert.equal(value?.envelope.source, PLANNER);
     assert.match(JSON.stringify(value?.envelope.payload), /rain/);
     await watch.close();
+  });
+
+  test("a checkpoint that is being stored when the leader is killed is stored by the next one", async () => {
+    stage.spawnService("interruptions");
+    const agent = await stage.sdkAgent("acme", WORKER);
+    const states = [1, 2].map((digit) => Buffer.alloc(CHECKPOINT_BYTES_MAX, `${digit}`));
+    const begun = new Signal();
+    const kept = new Signal();
+    const looked = new Signal();
+    const worker = await agent.worker({ concurrency: 1 }, async (_job, ctx) => {
+      let last = "";
+      for (const [at, state] of states.entries()) {
+        if (at === 1) begun.raise();
+        last = await ctx.checkpoint(state);
+      }
+      kept.raise();
+      await looked.raised;
+      return last;
+    });
+    const handle = await planner.delegate(WORKER, { description: "large" });
+    await within(DEADLINE_MS, "one is stored", begun.raised);
+    leaders.get("interruptions")?.kill("SIGKILL");
+    await within(DEADLINE_MS, "the other one is stored", kept.raised);
+    const bucket = stage.operator.openBlobs({ bucket: CHECKPOINT_BUCKET, replicas: 1 });
+    const stored = (await bucket.list()).filter(({ name }) => name.includes(handle.taskId));
+    const contents = await Promise.all(stored.map(({ name }) => bucket.get(name)));
+    assert.ok(contents.some((bytes) => bytes && states[1]?.equals(bytes)));
+    looked.raise();
+    const result = await within(DEADLINE_MS, "the result", handle.result());
+    assert.ok(stored.some(({ name }) => name === `acme.${handle.taskId}.${result}`));
+    await worker.close();
   });
 
   test("nothing is lost and nothing comes twice when who answers is killed, and the server too", async () => {

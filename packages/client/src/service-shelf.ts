@@ -23,9 +23,10 @@ export interface ShelfDesk {
 
 /** In base64 with the rest still less than what a service takes. */
 const PART_BYTES = 256 * 1024;
-const TIMEOUT_MS = 5_000;
-/** The last part is answered when the whole is stored. */
-const PUT_TIMEOUT_MS = 20_000;
+/** So soon it is tried again where whoever led has been killed. */
+const TIMEOUT_MS = 3_000;
+/** What takes longer: the last part is answered when the whole is stored, and a bucket is walked through. */
+const LONG_TIMEOUT_MS = 10_000;
 /** As long as a take-over of the service may take, and some. */
 const GIVE_UP_MS = 60_000;
 const RETRY_MS = 250;
@@ -43,9 +44,11 @@ export class ServiceShelf implements CheckpointShelf {
     let at = 0;
     await this.#patiently(async () => {
       for (;;) {
-        const data = base64Of(bytes.subarray(at, at + PART_BYTES));
-        const asked = { ...whole, at, data };
-        const result = await this.#desk.ask("checkpoint_put", asked, PUT_TIMEOUT_MS);
+        const part = bytes.subarray(at, at + PART_BYTES);
+        const isLast = at + part.length === bytes.length;
+        const asked = { ...whole, at, data: base64Of(part) };
+        const timeoutMs = isLast ? LONG_TIMEOUT_MS : TIMEOUT_MS;
+        const result = await this.#desk.ask("checkpoint_put", asked, timeoutMs);
         if (!isObject(result)) throw notUnderstood();
         if (result.stored === true) return;
         const isAhead = Number(result.received) > at;
@@ -73,7 +76,7 @@ export class ServiceShelf implements CheckpointShelf {
 
   async newest(taskId: string): Promise<KeptCheckpoint | undefined> {
     const found = await this.#patiently(() =>
-      this.#desk.ask("checkpoint_newest", { task_id: taskId }, PUT_TIMEOUT_MS),
+      this.#desk.ask("checkpoint_newest", { task_id: taskId }, LONG_TIMEOUT_MS),
     );
     if (!isObject(found)) return undefined;
     const { checkpoint_id, made_at, bytes, digest } = found;

@@ -16,6 +16,7 @@ import fc from "fast-check";
 import { REPLAYS_PER_AGENT_MAX, ReplayDesk } from "../src/index.ts";
 
 const AGENT = { tenant: "acme", source: "agent:a" };
+const STEPS_MAX = 1_000_000;
 const START = 1_800_000_000_000;
 
 interface Page {
@@ -54,7 +55,8 @@ class Log {
       isSettled = true;
     };
     promise.then(mark, mark);
-    while (!isSettled) {
+    for (let step = 0; !isSettled; step++) {
+      assert.ok(step < STEPS_MAX, "it never settles");
       await new Promise<void>((resolve) => setImmediate(resolve));
       if (!isSettled) this.clock.runNext();
     }
