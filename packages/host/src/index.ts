@@ -10,8 +10,10 @@ export { Fold, FoldError } from "./fold.ts";
 export { type Host, type HostStatus, openHost } from "./host.ts";
 export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
 export { openHostPatiently } from "./open-patiently.ts";
-export type { HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
+export type { Act, HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
+export { REPLAYS_PER_AGENT_MAX, ReplayDesk } from "./replay/desk.ts";
 export {
+  type Acts,
   type Companion,
   type CompanionContext,
   openService,
