@@ -22,8 +22,7 @@ it("the checker imports only the wire contract and the bus", () => {
 });
 
 it("the checker has its own rules of what is asserted, and of what that is worth", () => {
-  const shared =
-    /\b(?:assertedKey|invalidationOf|claimsMeant|mayWithdraw|proofRefusal)\b/;
+  const shared = /\b(?:assertedKey|invalidationOf|claimsMeant|mayWithdraw|proofRefusal)\b/;
   const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" });
   const using = files.filter(
     (file) => file.endsWith(".ts") && shared.test(readFileSync(new URL(file, SOURCE), "utf8")),
