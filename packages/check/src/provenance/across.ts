@@ -1,6 +1,6 @@
 import type { Domain } from "@harmovela/envelope";
 import type { Standing } from "../beliefs/assertion.ts";
-import { EventBook } from "./events.ts";
+import { EventBook, type SeenEvent } from "./events.ts";
 import type { ProvenanceSettings } from "./settings.ts";
 
 /** A log that is read beside that of `provenance`. */
@@ -43,6 +43,13 @@ export class Across {
     const isCut = [...this.#logs.values()].some(({ isLenient }) => isLenient);
     if (!this.isOn || isCut || this.#isLenient || this.#isPressed) return false;
     return !this.bookOf(tenant).isForgetful;
+  }
+
+  /** An event that the service surely knows at a time: it may let go of what is old, or when it has too much. */
+  knownFor(tenant: string, id: string | undefined, now: number): SeenEvent | undefined {
+    const event = this.bookOf(tenant).get(id);
+    const isYoung = event !== undefined && event.at + this.settings.retentionMs > now;
+    return isYoung && !this.#isPressed ? event : undefined;
   }
 
   bookOf(tenant: string): EventBook {

@@ -133,8 +133,8 @@ export class ProvenanceDomain implements DomainRules {
   }
 
   /** What an event says by itself (spec 4.2, section 8). */
-  #checkSaid({ envelope, tenant }: DomainEvent): void {
-    checkChain(this.#sink, this.#across.bookOf(tenant), envelope);
+  #checkSaid({ envelope, tenant, frame }: DomainEvent): void {
+    checkChain(this.#sink, (id) => this.#across.knownFor(tenant, id, frame.at), envelope);
     const ids = (envelope.evidence_chain ?? []).map(({ id }) => id);
     if (new Set([...ids, envelope.id]).size <= ids.length) {
       this.#sink.add("chain-repeats", `the evidence of ${envelope.id} names an event twice`);

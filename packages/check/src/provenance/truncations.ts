@@ -55,9 +55,11 @@ export class Truncations {
     ) {
       this.#sink.add("truncation-dead", `${assertion} is no live assertion`);
     }
-    if (bearer !== undefined && !bearer.links.includes(missing)) {
+    // Of two events under one id nobody can say which is meant.
+    const isClear = [bearer, book.get(missing)].every((event) => event?.isAmbiguous !== true);
+    if (bearer !== undefined && isClear && !bearer.links.includes(missing)) {
       this.#sink.add("truncation-evidence", `${assertion} does not rest on ${missing}`);
-    } else if (isWhole && !this.#isLost(book.get(missing))) {
+    } else if (isWhole && isClear && !this.#isLost(book.get(missing))) {
       this.#sink.add("truncation-lost", `${missing} is where it was`);
     }
     const left = payloadText(envelope, "earliest_available");
@@ -67,7 +69,7 @@ export class Truncations {
   }
 
   #isLost(event: SeenEvent | undefined): boolean {
-    return event !== undefined && event.seq < this.#across.firstOf(event.domain);
+    return event?.isAmbiguous === false && event.seq < this.#across.firstOf(event.domain);
   }
 
   /** Live assertions whose evidence is lost, and of which nobody was told. */

@@ -47,8 +47,8 @@ export class Vouching {
       return;
     }
     const told = isObject(frame.verdict) ? frame.verdict.attestation_count : undefined;
-    const isYoung = event.at + this.#across.settings.retentionMs > frame.at;
-    if (told === undefined || event.isAmbiguous || !isYoung || this.#isForgetful) return;
+    const isKnown = this.#across.knownFor(this.#tenant, of, frame.at) !== undefined;
+    if (told === undefined || event.isAmbiguous || !isKnown || this.#isForgetful) return;
     const count = this.#count(of, event.source);
     if (told !== count) {
       this.#sink.add("attestation-count", `${of} has ${count} attestations, told ${String(told)}`);
@@ -58,7 +58,7 @@ export class Vouching {
   wait({ envelope, frame }: DomainEvent): void {
     const of = namedBy(envelope);
     this.#add(envelope.id, { source: envelope.source, of, at: frame.at, isWaiting: true });
-    if (this.#across.bookOf(this.#tenant).get(of) === undefined) return;
+    if (this.#across.knownFor(this.#tenant, of, frame.at) === undefined) return;
     this.#sink.add("wait-pointless", `${envelope.id} waits for ${of}, which was seen before`);
   }
 
@@ -116,7 +116,7 @@ export class Vouching {
     if (frame.at < due) {
       this.#sink.add("wait-early", `${id} was refused ${due - frame.at} ms before its time`);
     }
-    if (this.#across.bookOf(this.#tenant).get(voucher.of) === undefined) return;
+    if (this.#across.knownFor(this.#tenant, voucher.of, frame.at) === undefined) return;
     this.#sink.add("wait-seen", `${id} is refused for ${voucher.of}, which was seen by then`);
   }
 
