@@ -21,6 +21,7 @@ import {
   openTokenKeys,
   type RunningService,
   type ServiceDefinition,
+  type SourceLimits,
 } from "@harmovela/host";
 import { createManager } from "@harmovela/interruption-manager";
 import { createAttester } from "@harmovela/provenance-attester";
@@ -40,15 +41,25 @@ export class Stage implements AsyncDisposable {
   readonly folder: string;
   services: RunningService[] = [];
   readonly #agents: PlainAgent[] = [];
+  readonly #limits: SourceLimits | undefined;
 
-  private constructor(server: NatsServer, operator: JetStreamBus, folder: string) {
+  private constructor(
+    server: NatsServer,
+    operator: JetStreamBus,
+    folder: string,
+    limits: SourceLimits | undefined,
+  ) {
+    this.#limits = limits;
     this.server = server;
     this.operator = operator;
     this.folder = folder;
   }
 
-  /** Services that lead, and keys for these agents, as in `acme agent:worker`. */
-  static async open(agents: readonly (readonly [tenant: string, name: string])[]): Promise<Stage> {
+  /** Services that lead, and keys for these agents, as in `acme agent:worker`; each may send what is usual unless told. */
+  static async open(
+    agents: readonly (readonly [tenant: string, name: string])[],
+    limits?: SourceLimits,
+  ): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "harmovela-keys-"));
     const config = join(folder, "agents.conf");
     for (const domain of DOMAINS) {
@@ -75,7 +86,7 @@ export class Stage implements AsyncDisposable {
       name: "operator",
       auth: authFromFile(join(folder, "operator.nk")),
     });
-    const stage = new Stage(server, operator, folder);
+    const stage = new Stage(server, operator, folder, limits);
     await stage.startServices();
     return stage;
   }
@@ -94,6 +105,7 @@ export class Stage implements AsyncDisposable {
           logger: pino({ level: "silent" }),
           tokens,
           snapshotEntries: SNAPSHOT_ENTRIES,
+          ...(this.#limits === undefined ? {} : { sourceLimits: this.#limits }),
           writerAuth: authFromFile(join(this.folder, `${domain}.writer.nk`)),
           answererAuth: authFromFile(join(this.folder, `${domain}.answerer.nk`)),
         }),
