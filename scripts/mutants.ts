@@ -21,6 +21,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Mutant } from "./mutant.ts";
 import { MUTANTS } from "./mutants-list.ts";
+import { PROOF_MUTANTS } from "./mutants-proofs.ts";
 import { PROVENANCE_MUTANTS } from "./mutants-provenance.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -86,7 +87,9 @@ function withFault(copy: string, { file, find, replace, name }: Mutant, work: ()
 }
 
 const [wanted = ""] = process.argv.slice(2);
-const chosen = [...MUTANTS, ...PROVENANCE_MUTANTS].filter(({ name }) => name.includes(wanted));
+const chosen = [...MUTANTS, ...PROVENANCE_MUTANTS, ...PROOF_MUTANTS].filter(({ name }) =>
+  name.includes(wanted),
+);
 const copy = copyTree();
 const survivors: string[] = [];
 try {

@@ -12,6 +12,7 @@ import { isObject } from "../record.ts";
 import { readSettings } from "../settings.ts";
 import { Across, type ObservedLog } from "./across.ts";
 import { checkChain } from "./chains.ts";
+import type { SeenEvent } from "./events.ts";
 import { defaultProvenanceSettings, readProvenanceSettings } from "./settings.ts";
 import { Truncations } from "./truncations.ts";
 import { Vouching } from "./vouching.ts";
@@ -134,7 +135,11 @@ export class ProvenanceDomain implements DomainRules {
 
   /** What an event says by itself (spec 4.2, section 8). */
   #checkSaid({ envelope, tenant, frame }: DomainEvent): void {
-    checkChain(this.#sink, (id) => this.#across.knownFor(tenant, id, frame.at), envelope);
+    const known = {
+      find: (id: string) => this.#across.knownFor(tenant, id, frame.at),
+      isLost: (event: SeenEvent) => this.#across.isLost(event),
+    };
+    checkChain(this.#sink, known, envelope);
     const ids = (envelope.evidence_chain ?? []).map(({ id }) => id);
     if (new Set([...ids, envelope.id]).size <= ids.length) {
       this.#sink.add("chain-repeats", `the evidence of ${envelope.id} names an event twice`);
