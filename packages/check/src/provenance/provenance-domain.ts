@@ -57,6 +57,7 @@ export class ProvenanceDomain implements DomainRules {
 
   onEvent(event: DomainEvent): void {
     const { envelope, owedBy, final, tenant } = event;
+    this.#across.forget(tenant, event.frame.at);
     if (owedBy !== undefined && final === undefined) this.#onOwed(event);
     else this.#onSaid(event);
     if (this.#across.isOn) this.#across.bookOf(tenant).add("provenance", event);
@@ -82,6 +83,7 @@ export class ProvenanceDomain implements DomainRules {
       this.#sink.add("begun-form", `nothing waits with ${envelope.type} ${envelope.id}`);
       return;
     }
+    this.#across.forget(event.tenant, event.frame.at);
     this.#checkSaid(event);
     this.#vouchingAt(event).wait(event);
   }
@@ -165,7 +167,6 @@ export class ProvenanceDomain implements DomainRules {
       this.#tenants.set(tenant, vouching);
     }
     vouching.forget(frame.at - 2 * this.#settings.retentionMs);
-    this.#across.forget(tenant, frame.at);
     return vouching;
   }
 }
