@@ -33,7 +33,7 @@ export const BELIEF_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "beliefs: values are compared as they were written",
-    file: `${TRACKER}/src/rules/subject.ts`,
+    file: `${TRACKER}/src/rules/value.ts`,
     find: "value === undefined ? undefined : canonicalJson(value);",
     replace: "value === undefined ? undefined : JSON.stringify(value);",
     tests: [CLAIMS],
@@ -54,9 +54,9 @@ export const BELIEF_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "beliefs: anybody changes a window or takes a claim back",
-    file: `${TRACKER}/src/rules/authority.ts`,
-    find: "  return isSystem ? [...subject.claims.values()] : undefined;",
-    replace: "  return [...subject.claims.values()];",
+    file: "packages/envelope/src/assertions/authority.ts",
+    find: "  return keepsSubject(sender, key) ? [...claims.values()] : undefined;",
+    replace: "  return [...claims.values()];",
     tests: [FRESHNESS, CLAIMS],
   },
   {

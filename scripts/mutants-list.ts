@@ -412,7 +412,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "ended tasks are never forgotten",
     file: `${COORDINATOR}/src/forgetting.ts`,
-    find: "        forgetTask(oldest.task);\n",
+    find: "      forgetTask(over.task);\n",
     replace: "",
     tests: [`${COORDINATOR}/test/forgetting.test.ts`],
   },

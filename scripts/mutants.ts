@@ -22,6 +22,7 @@ import { fileURLToPath } from "node:url";
 import type { Mutant } from "./mutant.ts";
 import { HOSTILE_MUTANTS } from "./mutants-hostile.ts";
 import { MUTANTS } from "./mutants-list.ts";
+import { PROOF_MUTANTS } from "./mutants-proofs.ts";
 import { PROVENANCE_MUTANTS } from "./mutants-provenance.ts";
 import { REPLAY_MUTANTS } from "./mutants-replay.ts";
 
@@ -88,7 +89,7 @@ function withFault(copy: string, { file, find, replace, name }: Mutant, work: ()
 }
 
 const [wanted = ""] = process.argv.slice(2);
-const LISTS = [MUTANTS, PROVENANCE_MUTANTS, HOSTILE_MUTANTS, REPLAY_MUTANTS];
+const LISTS = [MUTANTS, PROVENANCE_MUTANTS, PROOF_MUTANTS, HOSTILE_MUTANTS, REPLAY_MUTANTS];
 const chosen = LISTS.flat().filter(({ name }) => name.includes(wanted));
 const copy = copyTree();
 const survivors: string[] = [];

@@ -340,6 +340,7 @@ describe("signatures", () => {
       assert.equal(details?.reason, reason, envelope.id);
     }
     assert.equal(await countOf(v, "b"), 1);
+    assert.deepEqual(await findings(stack.server), {});
   });
 
   test("without keys nothing is proved, and without the profile that is only said", async () => {
@@ -353,6 +354,7 @@ describe("signatures", () => {
     const { may, reasons } = await read(v, "may", { event_id: "v1" });
     assert.equal(may, false);
     assert.equal((reasons as JsonObject[])[0]?.problem, "missing");
+    assert.deepEqual(await findings(stack.server), {});
   });
 });
 

@@ -2,23 +2,21 @@
  * One simulated life of the attester: replicas beside logs that grow and lose their beginnings, agents that
  * attest and revoke, faults for a while, then none; at rest everything that was promised must be true.
  */
-import assert from "node:assert/strict";
 import { intakeStream, logStream, MemoryServer } from "@harmovela/bus";
-import type { Domain, Envelope } from "@harmovela/envelope";
-import type { JsonObject } from "@harmovela/failure";
+import type { Domain } from "@harmovela/envelope";
 import {
   type AttesterState,
   createAttester,
   DEFAULT_ATTESTER_SETTINGS,
-  describeState,
 } from "@harmovela/provenance-attester";
 import { FakeClock, SimRandom } from "@harmovela/testkit";
 import { Chaos, emptyTally, type Tally } from "./chaos.ts";
-import { Crowd, isRetryable, type Sent } from "./crowd.ts";
-import type { Draft } from "./drafts.ts";
+import { Crowd } from "./crowd.ts";
 import { LineageBook, STREAM } from "./lineage-book.ts";
+import { JUDGE, LineageTraffic } from "./lineage-traffic.ts";
 import { Replica } from "./replica.ts";
 import { Scribe } from "./scribe.ts";
+import { type Outcome, verifyAttester } from "./verify-attester.ts";
 import { View } from "./view.ts";
 
 const T0 = Date.UTC(2026, 10, 30, 10);
@@ -29,20 +27,10 @@ const LOOK_EVERY_MS = 250;
 const TURNS_MAX = 3_000_000;
 /** In every so many lives so little is remembered that the oldest goes before its time. */
 const FORGETFUL_EVERY = 5;
-const CUTS = 2;
-const VOUCHERS = ["agent:v", "agent:w", "agent:x", "agent:a", "agent:b"] as const;
-const JUDGE = "agent:judge";
 
-export interface AttesterLife {
+export interface AttesterLife extends Outcome {
   lines: readonly string[];
   tally: Tally;
-  /** What came of what was said. */
-  attested: number;
-  revoked: number;
-  waited: number;
-  neverSeen: number;
-  truncated: number;
-  counted: number;
 }
 
 /** Lives one life; throws at the first promise that is broken. */
@@ -62,8 +50,7 @@ class World {
   readonly #chaos: Chaos;
   readonly #tally = emptyTally();
   readonly #replicas: Replica<AttesterState>[] = [];
-  /** Attestations that were sent. */
-  readonly #sent: { id: string; source: string }[] = [];
+  readonly #traffic: LineageTraffic;
   /** Where the observed logs are said to begin. */
   readonly #first = new Map<string, number>();
   readonly #size: number;
@@ -91,6 +78,11 @@ class World {
       bus: this.#server.connect({ name: "scribe" }),
       now: () => this.#now(),
       size: this.#size,
+    });
+    this.#traffic = new LineageTraffic({
+      random: random(5),
+      scribe: this.#scribe,
+      now: () => this.#now(),
     });
     const ofReplicas = random(3);
     for (const name of ["one", "two"]) {
@@ -166,7 +158,17 @@ class World {
     await this.#until(REST_MS_MAX, () => this.#said >= this.#size && this.#scribe.isDone);
     this.#chaos.heal();
     await this.#until(REST_MS_MAX, () => this.#isAtRest());
-    return this.#verify();
+    const outcome = await verifyAttester({
+      book: this.#book,
+      replicas: this.#replicas,
+      definition: this.#definition,
+      tenant: this.#scribe.tenant,
+      random: this.#random,
+      sent: this.#crowd.sent,
+      isForgetful: this.#isForgetful,
+      begun: T0,
+    });
+    return { lines: this.#book.lines, tally: this.#tally, ...outcome };
   }
 
   #speak(): void {
@@ -174,7 +176,7 @@ class World {
     for (let count = random.whole(0, 4); count > 0; count -= 1) this.#scribe.next();
     if (this.#said < this.#size && this.#scribe.said.length > 0) {
       this.#said += 1;
-      this.#crowd.send(this.#draft());
+      this.#crowd.send(this.#traffic.next());
     }
     if (random.chance(0.08)) this.#lose(random.pick(["tasks", "beliefs", "beliefs"]));
     if (this.#said >= this.#size && this.#scribe.isDone) return;
@@ -187,52 +189,6 @@ class World {
     const before = this.#first.get(stream) ?? 1;
     const last = this.#server.stream(stream)?.lastSeq ?? 0;
     if (last > before) this.#first.set(stream, this.#random.whole(before, last));
-  }
-
-  #draft(): Draft {
-    const random = this.#random;
-    const known = this.#sent.length === 0 ? undefined : random.pick(this.#sent);
-    if (known !== undefined && random.chance(0.25)) {
-      const source = random.pick([known.source, known.source, known.source, JUDGE, "agent:v"]);
-      const of = random.chance(0.9) ? known.id : this.#scribe.anyId();
-      return this.#say("revoked", source, { causation_id: of }, { reason: "wrong" });
-    }
-    const of = random.chance(0.1) && known !== undefined ? known.id : this.#scribe.anyId();
-    if (random.chance(0.05)) {
-      const source = this.#scribe.sourceOf(of) ?? "agent:a";
-      const payload = { earliest_available: of, missing_from: this.#scribe.anyId(), reason: "r" };
-      return this.#say("truncated", source, { causation_id: of }, payload);
-    }
-    const before = this.#scribe.anyId();
-    const chain = [before, of].map((id) => ({
-      id,
-      source: this.#scribe.sourceOf(id) ?? "agent:a",
-    }));
-    const more = random.chance(0.2) ? { evidence_chain: chain } : {};
-    const source = random.pick(VOUCHERS);
-    const payload = { attestor: source, method: "m" };
-    const draft = this.#say("added", source, { causation_id: of, ...more }, payload);
-    this.#sent.push({ id: String(draft.envelope.id), source });
-    return draft;
-  }
-
-  #say(
-    name: "added" | "revoked" | "truncated",
-    source: string,
-    fields: Partial<Envelope>,
-    payload: JsonObject,
-  ): Draft {
-    const kind = name === "truncated" ? "chain" : "attestation";
-    const envelope: Partial<Envelope> = {
-      spec_version: "0.2",
-      id: `said_${this.#said}`,
-      type: `provenance.${kind}.${name}`,
-      source,
-      created_at: new Date(this.#now()).toISOString(),
-      ...fields,
-      payload,
-    };
-    return { tenant: this.#scribe.tenant, envelope, wants: "verdict" };
   }
 
   /** Turns of the world until something is so; looked at now and then. */
@@ -287,96 +243,5 @@ class World {
       .slice(0, 3)
       .map(({ draft, verdicts }) => ({ draft, verdicts }));
     return JSON.stringify({ lastSeq, noted: fold.noted, last, statuses, waiting }, undefined, 1);
-  }
-
-  async #verify(): Promise<AttesterLife> {
-    const book = this.#book;
-    assert.deepEqual(await book.findings(), [], "the checker, at rest");
-    const full = describeState(book.fold.state);
-    for (const { instance, state, host } of this.#replicas) {
-      assert.ok(state, `${instance} has no state`);
-      assert.deepEqual(
-        describeState(state),
-        full,
-        `${instance} has another state than a full fold`,
-      );
-      const broken = host?.status().alarms.filter(({ alarm }) => / failed: /.test(alarm));
-      assert.deepEqual(broken, [], `${instance} met a broken rule`);
-    }
-    for (const order of [
-      ["interruptions", "beliefs", "tasks"],
-      ["beliefs", "tasks", "interruptions"],
-    ] as const) {
-      const { state } = book.refold(order);
-      assert.deepEqual(describeState(state), full, `read in the order ${order}`);
-    }
-    for (let count = 0; count < CUTS; count += 1) {
-      const at = this.#random.whole(0, book.messages.length);
-      const { full: whole, resumed } = await book.aroundSnapshot(at);
-      assert.ok(whole.equals(resumed), `a snapshot at ${at} and the tail give another state`);
-    }
-    assertOnce(this.#crowd.sent, book.ownEvents);
-    const counted = this.#isForgetful ? 0 : await this.#compareCounts();
-    return { lines: book.lines, tally: this.#tally, counted, ...this.#outcome() };
-  }
-
-  /** Each count that is told is the one that the bare logs give. */
-  async #compareCounts(): Promise<number> {
-    let all = 0;
-    const context = {
-      tenant: this.#scribe.tenant,
-      source: "agent:reader",
-      now: this.#now(),
-      event: async () => undefined,
-      signature: async () => undefined,
-    };
-    for (const [id, count] of this.#book.counts()) {
-      const { state } = this.#book.fold;
-      const read = this.#definition.reads.attestations;
-      const view = (await read?.(state, { event_id: id }, context)) as JsonObject;
-      assert.equal(view.attestation_count, count, `attestations of ${id}`);
-      all += count;
-    }
-    return all;
-  }
-
-  #outcome() {
-    const { entries, ownEvents } = this.#book;
-    const ofType = (type: string): Envelope[] => ownEvents.filter((event) => event.type === type);
-    const told = ofType("provenance.chain.truncated").filter(
-      ({ source }) => source === this.#definition.service,
-    );
-    for (const { id, created_at: at } of told) assert.ok(Date.parse(at) >= T0, `${id} of ${at}`);
-    assert.equal(new Set(told.map(({ causation_id: of }) => of)).size, told.length, "told once");
-    const owed = entries.filter(({ cause }) => "owed" in cause).map(({ seq }) => seq);
-    return {
-      attested: ofType("provenance.attestation.added").length,
-      revoked: ofType("provenance.attestation.revoked").length,
-      waited: entries.filter(({ kind }) => kind === "begun").length,
-      neverSeen: entries.filter(
-        (entry) =>
-          entry.kind === "event" &&
-          entry.envelope.type === "event.rejected" &&
-          owed.includes(entry.seq),
-      ).length,
-      truncated: told.length,
-    };
-  }
-}
-
-/** What was acknowledged is in the log once, or refused at the end of its wait; what was refused is not. */
-function assertOnce(sent: readonly Sent[], events: readonly Envelope[]): void {
-  for (const { draft, verdicts } of sent) {
-    const id = String(draft.envelope.id);
-    const times = events.filter((event) => event.id === id).length;
-    const refusals = events.filter(
-      ({ type, causation_id: of }) => type === "event.rejected" && of === id,
-    ).length;
-    assert.ok(times + Math.min(refusals, 1) >= 1, `${id} is nowhere`);
-    assert.ok(times <= 1, `${id} is there ${times} times`);
-    for (const verdict of verdicts) {
-      if (isRetryable(verdict) || verdict.type === "event.acknowledged") continue;
-      assert.equal(times, 0, `${id} was refused and is there`);
-    }
   }
 }

@@ -91,6 +91,11 @@ export class Across {
     return this.#first.get(domain) ?? 1;
   }
 
+  /** Its log begins after it. */
+  isLost({ domain, seq, isAmbiguous }: SeenEvent): boolean {
+    return !isAmbiguous && seq < this.firstOf(domain);
+  }
+
   begins(domain: string, first: number): void {
     this.#first.set(domain, first);
   }

@@ -12,6 +12,7 @@ import { isObject } from "../record.ts";
 import { readSettings } from "../settings.ts";
 import { Across, type ObservedLog } from "./across.ts";
 import { checkChain } from "./chains.ts";
+import type { SeenEvent } from "./events.ts";
 import { defaultProvenanceSettings, readProvenanceSettings } from "./settings.ts";
 import { Truncations } from "./truncations.ts";
 import { Vouching } from "./vouching.ts";
@@ -56,6 +57,7 @@ export class ProvenanceDomain implements DomainRules {
 
   onEvent(event: DomainEvent): void {
     const { envelope, owedBy, final, tenant } = event;
+    this.#across.forget(tenant, event.frame.at);
     if (owedBy !== undefined && final === undefined) this.#onOwed(event);
     else this.#onSaid(event);
     if (this.#across.isOn) this.#across.bookOf(tenant).add("provenance", event);
@@ -81,6 +83,7 @@ export class ProvenanceDomain implements DomainRules {
       this.#sink.add("begun-form", `nothing waits with ${envelope.type} ${envelope.id}`);
       return;
     }
+    this.#across.forget(event.tenant, event.frame.at);
     this.#checkSaid(event);
     this.#vouchingAt(event).wait(event);
   }
@@ -135,7 +138,11 @@ export class ProvenanceDomain implements DomainRules {
   /** What an event says by itself (spec 4.2, section 8). */
   #checkSaid(event: DomainEvent): void {
     const { envelope, tenant, frame } = event;
-    checkChain(this.#sink, (id) => this.#across.knownFor(tenant, id, frame.at), envelope);
+    const known = {
+      find: (id: string) => this.#across.knownFor(tenant, id, frame.at),
+      isLost: (event: SeenEvent) => this.#across.isLost(event),
+    };
+    checkChain(this.#sink, known, envelope);
     const ids = (envelope.evidence_chain ?? []).map(({ id }) => id);
     if (new Set([...ids, envelope.id]).size <= ids.length) {
       this.#sink.add("chain-repeats", `the evidence of ${envelope.id} names an event twice`);
@@ -162,7 +169,6 @@ export class ProvenanceDomain implements DomainRules {
       this.#tenants.set(tenant, vouching);
     }
     vouching.forget(frame.at - 2 * this.#settings.retentionMs);
-    this.#across.forget(tenant, frame.at);
     return vouching;
   }
 }

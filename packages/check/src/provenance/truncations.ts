@@ -81,7 +81,7 @@ export class Truncations {
   }
 
   #isLost(event: SeenEvent | undefined): boolean {
-    return event?.isAmbiguous === false && event.seq < this.#across.firstOf(event.domain);
+    return event !== undefined && this.#across.isLost(event);
   }
 
   /** Live assertions whose evidence is lost, and of which nobody was told. */
