@@ -22,6 +22,7 @@ import type { Counters } from "./counters.ts";
 import { listenForDiscovery } from "./discovery.ts";
 import type { HostStatus } from "./host.ts";
 import type { Act, HostOptions } from "./options.ts";
+import { ReadsUnderWay } from "./reads-under-way.ts";
 import { ReplayDesk } from "./replay/desk.ts";
 import { Turns } from "./replay/turns.ts";
 
@@ -29,8 +30,6 @@ import { Turns } from "./replay/turns.ts";
 const CURSOR_WAIT_MS_MAX = 5_000;
 /** How often it looks whether the cursor was reached. */
 const CURSOR_LOOK_MS = 10;
-/** Reads under way; beyond it they are refused as retryable. */
-const READS_MAX = 1_000;
 /** An answer must fit into one message. */
 const ANSWER_BYTES_MAX = 900_000;
 const PARAMS_BYTES_MAX = 64 * 1024;
@@ -83,7 +82,7 @@ const decoder = new TextDecoder();
 export class Answerer<State> {
   readonly #context: AnswererContext<State>;
   #subscriptions: Subscription[] = [];
-  #underWay = 0;
+  readonly #underWay = new ReadsUnderWay();
   #isClosed = false;
   readonly #replays: ReplayDesk;
   readonly #acting = new Turns({
@@ -141,16 +140,17 @@ export class Answerer<State> {
       this.#reply(message.reply, prefix, { status });
       return;
     }
-    if (this.#underWay >= READS_MAX) {
+    const { tenant, source } = to;
+    if (!this.#underWay.begin(tenant, source)) {
       const busy = new HarmovelaError("internal_error", "too many reads", {
         category: "dependency",
+        details: { reason: "rate_limited" },
       });
       this.#reply(message.reply, prefix, { error: busy.toErrorPayload() as unknown as JsonObject });
       return;
     }
-    this.#underWay += 1;
     const end = (answer: JsonObject): void => {
-      this.#underWay -= 1;
+      this.#underWay.end(tenant, source);
       this.#reply(message.reply, prefix, answer);
     };
     const fail = (error: unknown): void =>
@@ -162,7 +162,7 @@ export class Answerer<State> {
     const answered = isIssue ? this.#issue(to, message.data) : this.#answer(to, message.data);
     answered.then((found) => {
       if (found === undefined) {
-        this.#underWay -= 1;
+        this.#underWay.end(tenant, source);
         return;
       }
       const { view, answer } = found;

@@ -17,6 +17,7 @@ import type { AgentKeys } from "./agent-keys.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
 import type { Act, ReadHandler, TokenIssuer } from "./options.ts";
+import { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a service is, wherever it runs. */
@@ -78,6 +79,8 @@ export interface ServiceConfig {
   tokens?: TokenKeys;
   /** Keys of agents; without them no signature can be verified. */
   agentKeys?: AgentKeys;
+  /** What each source may send to this service; counts only with credentials. Default `SOURCE_LIMITS`. */
+  sourceLimits?: SourceLimits;
   /** Default 60,000: how often a decider that asks for it is told of its observed logs, milliseconds. */
   observedEveryMs?: number;
 }
@@ -154,6 +157,8 @@ export async function openService<State>(
         ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
         : () => "_INBOX.",
       ...(isAuthenticated ? { borderReplyPrefix: BORDER_REPLY_PREFIX } : {}),
+      // Without credentials a flood comes under any name, and a limit would shut its victims out.
+      ...(isAuthenticated ? { sourceLimits: config.sourceLimits ?? SOURCE_LIMITS } : {}),
     });
     host = opened;
     const companion = openCompanion?.(context);

@@ -39,6 +39,7 @@ import { Requests } from "./requests.ts";
 import { assertSameStream } from "./same-streams.ts";
 import { type KeptSnapshot, SnapshotKeeper } from "./snapshot/keeper.ts";
 import type { SnapshotStore } from "./snapshot/store.ts";
+import { SourceRate } from "./source-rate.ts";
 
 const STEPS_PER_TURN = 64;
 const MESSAGES_PER_TURN = 256;
@@ -90,6 +91,7 @@ export class Term<State> {
   readonly #writer: LogWriter<State>;
   readonly #time: BrokerTime;
   readonly #rate = new RefusalRate();
+  readonly #sourceRate: SourceRate | undefined;
   readonly #requests: Requests;
   readonly #obligations: Obligations<State>;
   readonly #judging: JudgeContext<State>;
@@ -130,6 +132,12 @@ export class Term<State> {
     this.#ended.catch(() => {
       // Whoever awaits `ended` handles it; nobody may be waiting yet.
     });
+    const { sourceLimits: limits } = options;
+    if (limits !== undefined) {
+      this.#sourceRate = new SourceRate(limits, (tenant, source) =>
+        alarms.raise(`${source} of ${tenant} sends more than is judged`),
+      );
+    }
     const stream = logStream(options.domain);
     this.#writer = new LogWriter({
       bus: options.writer,
@@ -158,6 +166,7 @@ export class Term<State> {
       writer: this.#writer,
       alarms,
       isOpen: () => this.#state === "open",
+      instant: () => this.#instantNow(),
     });
     const { snapshots: spec } = options.decider;
     const { snapshots: store } = context;
@@ -286,6 +295,8 @@ export class Term<State> {
       bus: options.writer,
       clock: options.clock,
       domain: options.domain,
+      service: options.service,
+      ...(this.#sourceRate === undefined ? {} : { rate: this.#sourceRate }),
       after: fold.intake,
       onReady: () => this.wake(),
     });
@@ -569,6 +580,16 @@ export class Term<State> {
       await this.#frozen;
     }
     throw noTokensNow();
+  }
+
+  /** The same for what need not wait for it; undefined while a message is on its way. */
+  async #instantNow(): Promise<Instant | undefined> {
+    const { fold } = this.#context;
+    const next = this.#intake?.peek();
+    if (next !== undefined) return this.#time.instantBefore(next.time, fold.at);
+    const { now, state } = await this.#askIntake();
+    const isAll = state !== undefined && this.#intake?.isDrained(state) === true;
+    return isAll ? Math.max(now, fold.at) : undefined;
   }
 
   /** What the intake holds, and a time up to which that is all of it; whoever asks meanwhile shares the answer. */

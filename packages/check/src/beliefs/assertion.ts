@@ -64,7 +64,20 @@ const VALUE_FIELDS: ReadonlyMap<string, string> = new Map([
   ["memory.fact.added", "value"],
   ["memory.fact.updated", "new_value"],
   ["context.updated", "new_value"],
+  ["context.snapshot.ready", "data"],
   ["belief.revised", "corrected"],
+]);
+
+/** Types that are a claim on the resource that they name, or on the event itself, and state no value. */
+const VALUELESS: ReadonlySet<string> = new Set([
+  "memory.episode.stored",
+  "memory.preference.updated",
+  "memory.constraint.updated",
+  "memory.summary.ready",
+  "memory.retrieval.ready",
+  "context.retrieval.completed",
+  "state.snapshot.ready",
+  "state.delta.applied",
 ]);
 
 /** Types of the domain that hold nothing true: they ask, withdraw, or speak of others. */
@@ -83,8 +96,9 @@ const ASSERTS_NOTHING: ReadonlySet<string> = new Set([
 
 export const assertsSomething = ({ type }: Envelope): boolean => !ASSERTS_NOTHING.has(type);
 
-/** Whether the protocol says what it is a claim on and where its value stands. */
-export const isClaim = ({ type }: { type: string }): boolean => VALUE_FIELDS.has(type);
+/** Whether the protocol says what it is a claim on. */
+export const isClaim = ({ type }: { type: string }): boolean =>
+  VALUE_FIELDS.has(type) || VALUELESS.has(type);
 
 /** `cause`: what it names as its cause, as far as that is an assertion. */
 export function assertionOf(
@@ -122,10 +136,18 @@ export function keyOf(envelope: Envelope, cause?: Assertion): string | undefined
   if (type === "belief.revised") {
     return cause?.source === source ? cause.key : `belief:${revised ?? id}`;
   }
+  if (VALUELESS.has(type)) return payloadText(envelope, "resource") ?? `belief:${id}`;
+  if (type === "context.snapshot.ready") {
+    const name = payloadText(envelope, "context_key") ?? payloadText(envelope, "snapshot_id");
+    return `context:${name ?? id}`;
+  }
   const fact = payloadText(envelope, "fact_id");
   if (type.startsWith("memory.fact.") && fact !== undefined) return `memory:${fact}`;
   const context = payloadText(envelope, "context_key");
   if (type.startsWith("context.") && context !== undefined) return `context:${context}`;
+  // A snapshot of no named context is told apart by its own id.
+  if (type === "context.snapshot.ready")
+    return `context:${payloadText(envelope, "snapshot_id") ?? id}`;
   return undefined;
 }
 
