@@ -20,9 +20,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Mutant } from "./mutant.ts";
+import { HOSTILE_MUTANTS } from "./mutants-hostile.ts";
 import { MUTANTS } from "./mutants-list.ts";
 import { PROOF_MUTANTS } from "./mutants-proofs.ts";
 import { PROVENANCE_MUTANTS } from "./mutants-provenance.ts";
+import { REPLAY_MUTANTS } from "./mutants-replay.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** A fault may also make a test hang; then it is noticed as well. */
@@ -87,9 +89,8 @@ function withFault(copy: string, { file, find, replace, name }: Mutant, work: ()
 }
 
 const [wanted = ""] = process.argv.slice(2);
-const chosen = [...MUTANTS, ...PROVENANCE_MUTANTS, ...PROOF_MUTANTS].filter(({ name }) =>
-  name.includes(wanted),
-);
+const LISTS = [MUTANTS, PROVENANCE_MUTANTS, PROOF_MUTANTS, HOSTILE_MUTANTS, REPLAY_MUTANTS];
+const chosen = LISTS.flat().filter(({ name }) => name.includes(wanted));
 const copy = copyTree();
 const survivors: string[] = [];
 try {

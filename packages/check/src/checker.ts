@@ -1,4 +1,5 @@
-import type { Domain } from "@harmovela/envelope";
+import type { Domain, Envelope } from "@harmovela/envelope";
+import { checkAuthorization } from "./authorization.ts";
 import { BeliefDomain } from "./beliefs/belief-domain.ts";
 import { readControlBody, readEnvelope } from "./body.ts";
 import { readPlan, TENANCY } from "./control.ts";
@@ -132,6 +133,7 @@ class LogChecker implements Checker {
       seen.set(domain, {
         isLenient: log.#options.lenient === true,
         standingOf: (tenant: string, id: string) => log.#beliefs?.standingOf(tenant, id),
+        profiles: (event: DomainEvent) => log.#tasks?.profiles(event),
       });
     }
     return seen;
@@ -235,7 +237,7 @@ class LogChecker implements Checker {
       this.#rules?.onRefusal?.(event);
       return;
     }
-    if (event.owedBy === undefined) checkGovernance(this.#sink, envelope);
+    if (event.owedBy === undefined) this.#checkRights(envelope);
     this.#event = event;
     this.#rules?.onEvent(event);
   }
@@ -306,9 +308,15 @@ class LogChecker implements Checker {
     this.#plans.begin(plan);
     if (isUnderWay) return;
     this.#events.claimId(tenant, envelope.id, frame.at);
-    if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope);
+    if (owedBy(frame) === undefined) this.#checkRights(envelope);
     const event = { tenant, frame, envelope, owedBy: owedBy(frame), final: undefined };
     this.#rules?.onBegun(event, plan);
+  }
+
+  /** What the sender says of its own rights. */
+  #checkRights(envelope: Envelope): void {
+    checkGovernance(this.#sink, envelope);
+    checkAuthorization(this.#sink, envelope);
   }
 }
 

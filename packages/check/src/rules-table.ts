@@ -30,6 +30,7 @@ export const RULES = {
   "owed-type":
     "The service says by itself only what ends, answers or expires (arch 2; spec 4.3, 5.1 to 5.9).",
   "governance-denied": "Who names an actor and an action is granted it in the tenant (spec 9.8).",
+  "authorization-scheme": "An authorization is of a scheme that can be checked (spec 8).",
   "refusal-form": "A refusal names offender, refused event and a whole error (spec 3.2, 9.5).",
   "begun-form": "A begun entry holds the plan and the whole envelope that ends it (arch 2).",
   "begun-twice": "A plan begins once (arch 2).",
@@ -226,6 +227,8 @@ export const RULES = {
     "A refusal that the service owes ends a begun plan, and is told to its sender (arch 2).",
   "truncation-fields": "A truncation names the assertion and what of it is missing (spec 8).",
   "truncation-twice": "The service tells of the truncation of an assertion once (spec 8).",
+  "truncation-party":
+    "Of a truncation tells the service, who asserted what it is about, or an authority (spec 8).",
   "truncation-dead":
     "Only of what is still asserted it is told that its evidence is lost (spec 8).",
   "truncation-evidence": "What is told to be missing is evidence of the assertion (spec 8).",

@@ -1,5 +1,6 @@
 /** Logs of `provenance` that say something else than the logs that they have seen. */
 import type { RuleId } from "../src/index.ts";
+import { ready, session } from "./family-log.ts";
 import { T0 } from "./log-builder.ts";
 import { beginAttest, refuse, revoke } from "./provenance-log.ts";
 import { resting, type SeenLogs } from "./seen-logs.ts";
@@ -99,6 +100,19 @@ export const badSeen: BadSeen[] = [
   bad("chain-contradicts", "its last one is younger than it", (logs) => {
     logs.fact("f", sentAt(60_001));
     logs.attest("f", 1, "agent:v", { ...resting("f"), ...sentAt(0) });
+  }),
+  bad("truncation-party", "of another's assertion", (logs) => {
+    logs.fact("f");
+    logs.fact("g", resting("f"));
+    const payload = { earliest_available: "g", missing_from: "f", reason: "retention" };
+    logs.own.send("provenance.chain.truncated", "agent:w", { causation_id: "g", payload });
+  }),
+  bad("profile-fields", "under a profile of its session", (logs) => {
+    const profiles = ["harmovela.core.v1", "harmovela.runtime-semantics.v1"];
+    session(logs.tasks, "opened", "s", { payload: { capabilities: { profiles } } });
+    ready(logs.tasks, "s", { profiles });
+    logs.fact("f");
+    logs.attest("f", undefined, "agent:a", { causation_id: undefined, session_id: "s" });
   }),
   bad("truncation-dead", "of what was withdrawn", (logs) => {
     logs.fact("f");

@@ -10,8 +10,10 @@ export { Fold, FoldError } from "./fold.ts";
 export { type Host, type HostStatus, openHost } from "./host.ts";
 export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
 export { openHostPatiently } from "./open-patiently.ts";
-export type { HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
+export type { Act, HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
+export { REPLAYS_PER_AGENT_MAX, ReplayDesk } from "./replay/desk.ts";
 export {
+  type Acts,
   type Companion,
   type CompanionContext,
   openService,
@@ -20,6 +22,7 @@ export {
   type ServiceDefinition,
 } from "./service.ts";
 export { cut, instantPacking, type Packing, readSnapshot } from "./snapshot/format.ts";
+export { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 export { openTokenKeyFile, tokenKeyFileIn } from "./token-key-file.ts";
 export {
   generateTokenKeys,

@@ -4,6 +4,7 @@ import { authFromFile, type BusAuth, systemClock } from "@harmovela/bus";
 import pino from "pino";
 import { openAgentKeyFile } from "./agent-key-file.ts";
 import { openService, type RunningService, type ServiceDefinition } from "./service.ts";
+import { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 import { openTokenKeyFile } from "./token-key-file.ts";
 
 /** Every problem of the configuration at once. */
@@ -26,6 +27,8 @@ export interface ProcessConfig {
   tokenKeyFile: string | undefined;
   /** Registry of agents' public keys. Undefined: no signature can be verified. */
   agentKeyFile: string | undefined;
+  /** What each source may send. */
+  sourceLimits: SourceLimits;
 }
 
 type Environment = Record<string, string | undefined>;
@@ -65,6 +68,7 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
   const port = whole("HARMOVELA_HEALTH_PORT", 0, 65_535);
   const replicas = whole("HARMOVELA_REPLICAS", 1, 5);
   const writerAuth = creds("HARMOVELA_CREDS_WRITER");
+  const { messagesPerSecond, bytesPerSecond } = SOURCE_LIMITS;
   const config: ProcessConfig = {
     servers: (env.HARMOVELA_SERVERS ?? "nats://127.0.0.1:4222").split(",").map((s) => s.trim()),
     logLevel: env.HARMOVELA_LOG_LEVEL ?? "info",
@@ -77,6 +81,10 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
     authenticated: isAuthenticated(env),
     tokenKeyFile: env.HARMOVELA_TOKEN_KEYS === "" ? undefined : env.HARMOVELA_TOKEN_KEYS,
     agentKeyFile: env.HARMOVELA_AGENT_KEYS === "" ? undefined : env.HARMOVELA_AGENT_KEYS,
+    sourceLimits: {
+      messagesPerSecond: whole("HARMOVELA_SOURCE_MESSAGES_PER_S", messagesPerSecond, 1e9),
+      bytesPerSecond: whole("HARMOVELA_SOURCE_BYTES_PER_S", bytesPerSecond, 1e12),
+    },
   };
   if (!Object.hasOwn(pino.levels.values, config.logLevel)) {
     problems.push(
@@ -128,6 +136,7 @@ export async function runProcess<State>(
     logger,
     replicas: config.replicas,
     retentionMs: config.retentionMs,
+    sourceLimits: config.sourceLimits,
     waitOnFirstConnect: true,
     ...(tokens === undefined ? {} : { tokens }),
     ...(agentKeys === undefined ? {} : { agentKeys }),

@@ -11,6 +11,7 @@ import type { ErrorPayload, JsonObject, JsonValue } from "@harmovela/failure";
 import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
 import type { Packing } from "./snapshot/format.ts";
+import type { SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a read may use besides the state. */
@@ -32,6 +33,15 @@ export type ReadHandler<State> = (
   context: ReadContext,
 ) => JsonValue | Promise<JsonValue>;
 
+/**
+ * A question that changes something beside the state, asked of the leader alone; throws a HarmovelaError
+ * for what it refuses. What it rests on it looks up itself (`CompanionContext.leading`).
+ */
+export type Act = (
+  who: { tenant: string; source: string },
+  params: JsonObject,
+) => Promise<JsonValue>;
+
 /** Decides about a token that somebody asks for (spec 7); pure. */
 export type TokenIssuer<State> = (
   state: State,
@@ -51,6 +61,8 @@ export interface HostOptions<State> {
   /** Domains whose logs the decider folds too. */
   observes: readonly Domain[];
   reads: Readonly<Record<string, ReadHandler<State>>>;
+  /** By verb; the leader alone answers. */
+  acts?: Readonly<Record<string, Act>>;
   /** The read `token`, which the leader alone answers; needs `tokens`. */
   issueToken?: TokenIssuer<State>;
   /** Keys for handoff tokens; without them every token is opaque. */
@@ -68,6 +80,8 @@ export interface HostOptions<State> {
   replyPrefix(tenant: string, source: string): string;
   /** Further replies to reads that are answered: those that the server has moved at the border of accounts. Default none. */
   borderReplyPrefix?: string;
+  /** What each source may send; without it as much as it likes. */
+  sourceLimits?: SourceLimits;
   /** How long the log keeps its entries at least, milliseconds; they go when no snapshot needs them either. */
   retentionMs: number;
   /** Entries after which another snapshot is taken. Default 50,000. */

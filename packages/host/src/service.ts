@@ -16,7 +16,8 @@ import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
-import type { ReadHandler, TokenIssuer } from "./options.ts";
+import type { Act, ReadHandler, TokenIssuer } from "./options.ts";
+import { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a service is, wherever it runs. */
@@ -32,6 +33,13 @@ export interface ServiceDefinition<State> {
   issueToken?: TokenIssuer<State>;
   /** What it does beside judging, in every process that runs it. It must not fail: the service goes on without. */
   companion?: (context: CompanionContext<State>) => Companion;
+  /** Questions that change something beside the state, by verb; the leader answers them. */
+  openActs?: (context: CompanionContext<State>) => Acts;
+}
+
+export interface Acts {
+  readonly verbs: Readonly<Record<string, Act>>;
+  close(): void;
 }
 
 export interface CompanionContext<State> {
@@ -71,6 +79,8 @@ export interface ServiceConfig {
   tokens?: TokenKeys;
   /** Keys of agents; without them no signature can be verified. */
   agentKeys?: AgentKeys;
+  /** What each source may send to this service; counts only with credentials. Default `SOURCE_LIMITS`. */
+  sourceLimits?: SourceLimits;
   /** Default 60,000: how often a decider that asks for it is told of its observed logs, milliseconds. */
   observedEveryMs?: number;
 }
@@ -114,14 +124,25 @@ export async function openService<State>(
     try {
       const isAuthenticated = writerAuth !== undefined;
       const open = waitOnFirstConnect ? openHostPatiently : openHost;
-      const host = await open({
-        ...definition,
+      let host: Host<State> | undefined;
+      const context: CompanionContext<State> = {
+        bus: writer,
+        clock: systemClock,
+        logger: config.logger.child({ domain: definition.domain, instance }),
+        replicas: config.replicas ?? 1,
+        leading: () => host?.leading(),
+      };
+      const { openActs, companion: openCompanion, ...parts } = definition;
+      const acts = openActs?.(context);
+      const opened = await open({
+        ...parts,
+        ...(acts === undefined ? {} : { acts: acts.verbs }),
         version: config.version,
         instance,
         writer,
         answerer,
         clock: systemClock,
-        logger: config.logger.child({ domain: definition.domain, instance }),
+        logger: context.logger,
         ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
         ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
         ...(config.observedEveryMs === undefined
@@ -137,19 +158,17 @@ export async function openService<State>(
           ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
           : () => "_INBOX.",
         ...(isAuthenticated ? { borderReplyPrefix: BORDER_REPLY_PREFIX } : {}),
+        // Without credentials a flood comes under any name, and a limit would shut its victims out.
+        ...(isAuthenticated ? { sourceLimits: config.sourceLimits ?? SOURCE_LIMITS } : {}),
       });
-      const companion = definition.companion?.({
-        bus: writer,
-        clock: systemClock,
-        logger: config.logger.child({ domain: definition.domain, instance }),
-        replicas: config.replicas ?? 1,
-        leading: () => host.leading(),
-      });
+      host = opened;
+      const companion = openCompanion?.(context);
       return {
-        host,
+        host: opened,
         close: async () => {
           await companion?.close();
-          await host.close();
+          await opened.close();
+          acts?.close();
           await Promise.all([writer.close(), answerer.close()]);
         },
       };

@@ -145,6 +145,9 @@ export function keyOf(envelope: Envelope, cause?: Assertion): string | undefined
   if (type.startsWith("memory.fact.") && fact !== undefined) return `memory:${fact}`;
   const context = payloadText(envelope, "context_key");
   if (type.startsWith("context.") && context !== undefined) return `context:${context}`;
+  // A snapshot of no named context is told apart by its own id.
+  if (type === "context.snapshot.ready")
+    return `context:${payloadText(envelope, "snapshot_id") ?? id}`;
   return undefined;
 }
 

@@ -1,5 +1,6 @@
 import type { Domain } from "@harmovela/envelope";
 import type { Standing } from "../beliefs/assertion.ts";
+import type { DomainEvent } from "../domain-event.ts";
 import { EventBook, type SeenEvent } from "./events.ts";
 import type { ProvenanceSettings } from "./settings.ts";
 
@@ -8,6 +9,8 @@ export interface ObservedLog {
   readonly isLenient: boolean;
   /** What is held of an assertion; of the log of `beliefs`. */
   standingOf?(tenant: string, id: string): Standing | undefined;
+  /** The profiles in force for an event; of the log of `tasks`. */
+  profiles?(event: DomainEvent): readonly string[] | undefined;
 }
 
 const OBSERVED: readonly Domain[] = ["tasks", "beliefs", "interruptions"];
@@ -76,6 +79,12 @@ export class Across {
 
   standingOf(tenant: string, id: string): Standing | undefined {
     return this.#logs.get("beliefs")?.standingOf?.(tenant, id);
+  }
+
+  /** The profiles in force for an event of a session; undefined: that log does not say. */
+  profilesOf(event: DomainEvent): readonly string[] | undefined {
+    const tasks = this.#logs.get("tasks");
+    return tasks?.isLenient === false ? tasks.profiles?.(event) : undefined;
   }
 
   firstOf(domain: string): number {

@@ -136,7 +136,8 @@ export class ProvenanceDomain implements DomainRules {
   }
 
   /** What an event says by itself (spec 4.2, section 8). */
-  #checkSaid({ envelope, tenant, frame }: DomainEvent): void {
+  #checkSaid(event: DomainEvent): void {
+    const { envelope, tenant, frame } = event;
     const known = {
       find: (id: string) => this.#across.knownFor(tenant, id, frame.at),
       isLost: (event: SeenEvent) => this.#across.isLost(event),
@@ -146,16 +147,17 @@ export class ProvenanceDomain implements DomainRules {
     if (new Set([...ids, envelope.id]).size <= ids.length) {
       this.#sink.add("chain-repeats", `the evidence of ${envelope.id} names an event twice`);
     }
-    if (sessionIdOf(envelope) !== undefined) return;
-    // Which profiles a session negotiated stands in another log.
     const { defaultProfiles, authenticated } = this.#settings;
-    const missing = missingConditionalFields(envelope, defaultProfiles);
+    const hasSession = sessionIdOf(envelope) !== undefined;
+    const profiles = hasSession ? this.#across.profilesOf(event) : defaultProfiles;
+    if (profiles === undefined) return;
+    const missing = missingConditionalFields(envelope, profiles);
     if (missing.length > 0) {
       this.#sink.add("profile-fields", `${envelope.type} lacks ${missing.join(", ")}`);
     }
     const attestor = payloadText(envelope, "attestor") ?? envelope.source;
     if (attestor === envelope.source) return;
-    if (authenticated || defaultProfiles.includes("harmovela.security.v1")) {
+    if (authenticated || profiles.includes("harmovela.security.v1")) {
       this.#sink.add("attestation-attestor", `${envelope.source} attests for ${attestor}`);
     }
   }

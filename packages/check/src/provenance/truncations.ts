@@ -29,12 +29,24 @@ export class Truncations {
       this.#sink.add("truncation-fields", `${envelope.id} does not say what of what is missing`);
     }
     if (assertion === undefined) return;
+    if (!isOwed) this.#checkParty(event, assertion);
     const told = this.#toldIn(tenant, frame.at);
     if (isOwed && told.get(assertion)?.isOwed) {
       this.#sink.add("truncation-twice", `${assertion} was told of before`);
     }
     told.set(assertion, { at: frame.at, isOwed });
     if (isOwed && missing !== undefined) this.#hold(event, assertion, missing);
+  }
+
+  /** It puts conclusions in doubt: of others' nobody tells but who may. */
+  #checkParty({ envelope, tenant }: DomainEvent, assertion: string): void {
+    const bearer = this.#across.isOn ? this.#across.bookOf(tenant).get(assertion) : undefined;
+    if (bearer === undefined || bearer.isAmbiguous || bearer.source === envelope.source) return;
+    if (this.#across.settings.authorities.includes(envelope.source)) return;
+    this.#sink.add(
+      "truncation-party",
+      `${envelope.source} tells of ${assertion} of ${bearer.source}`,
+    );
   }
 
   excuse(tenant: string): void {
