@@ -160,7 +160,7 @@ await latency(note, isQuick ? 1_000 : 5_000);
 await cascadeRate(note, isQuick ? 2_000 : 10_000);
 await delegations(note, 1_000);
 await provenance(note, isQuick ? 5_000 : 50_000);
-await security(note, isQuick ? 2_000 : 10_000);
+await security(note, isQuick ? 3_000 : 15_000);
 await claimRate(note, isQuick ? 1 : 3, isQuick ? 30_000 : 100_000);
 await markRate(note, isQuick ? 5_000 : 100_000);
 await expiryLateness(note, isQuick ? 2_000 : 10_000);

@@ -126,6 +126,34 @@ test("the first line's tenant is the tenant; an option overrides it", async () =
   assert.deepEqual(namesOf(eventsOf(other.stdout)), ["event.rejected e1 unauthorized"]);
 });
 
+test("whatever is answered and whatever follows stays in the tenant, in every domain", async () => {
+  const of = (id: string, more: object = {}) => ({ id, tenant_id: "acme", ...more });
+  const input = [
+    line("context.updated", of("k"), { context_key: "k" }),
+    line("task.submitted", of("p", { task_id: "p" }), { task_id: "p" }),
+    line("task.submitted", of("c", { task_id: "c", parent_task_id: "p" }), { task_id: "c" }),
+    line("task.cancelled", of("x", { task_id: "p" }), { task_id: "p" }),
+    line("interruption.requested", of("i", { task_id: "p", interruption_policy: "force_stop" })),
+    line("memory.fact.added", of("f"), { fact_id: "f", value: 1 }),
+    line("memory.fact.added", of("g", { causation_id: "f" }), { fact_id: "g", value: 2 }),
+    line("memory.fact.invalidated", of("r", { belief_status: "retracted" }), { fact_id: "f" }),
+    line("provenance.attestation.added", of("a", { causation_id: "k" }), {
+      attestor: "agent:planner",
+      method: "m",
+    }),
+    line("provenance.attestation.revoked", of("n", { causation_id: "none" }), { reason: "r" }),
+  ];
+  const { stdout, stderr } = await cli(["stdio"], { input: input.join("\n") });
+  assert.equal(stderr, "");
+  const events = eventsOf(stdout);
+  const types = new Set(events.map(({ type }) => type));
+  for (const type of ["event.rejected", "task.cancelled", "state.invalidated"]) {
+    assert.ok(types.has(type), `no ${type}`);
+  }
+  const strays = events.filter(({ tenant_id: tenant }) => tenant !== "acme");
+  assert.deepEqual(namesOf(strays), []);
+});
+
 test("a timer shows when it is due, while the input is open, and is not waited for at its end", async () => {
   await using running = new CliProcess(["stdio"]);
   running.send(task("e1", "submitted", "t", {}, { timeout_ms: 50 }));
@@ -157,12 +185,25 @@ test("a store is there again after a kill, and only what is new is printed", asy
   const store = join(folder, "store");
   try {
     await using first = new CliProcess(["stdio", "--store", store]);
-    first.send(task("e1", "submitted", "t"), task("e2", "started", "t"));
-    await first.until(({ events }) => namesOf(events).includes("event.acknowledged e2 ok"));
+    const vouched = { attestor: "agent:planner", method: "m" };
+    first.send(
+      task("e1", "submitted", "t"),
+      task("e2", "started", "t"),
+      line("memory.fact.added", { id: "f", source: "memory:main" }, { fact_id: "f", value: 1 }),
+      line("provenance.attestation.added", { id: "a", causation_id: "f" }, vouched),
+    );
+    await first.until(({ events }) => namesOf(events).includes("event.acknowledged a ok"));
     const server = Number(readFileSync(join(store, "harmovela.lock"), "utf8"));
     first.child.kill("SIGKILL");
     await first.ended;
-    const again = [task("e3", "progress", "t"), task("e4", "completed", "t")];
+    const revoke = (id: string) =>
+      line("provenance.attestation.revoked", { id, causation_id: "a" }, { reason: "r" });
+    const again = [
+      task("e3", "progress", "t"),
+      task("e4", "completed", "t"),
+      revoke("r1"),
+      revoke("r2"),
+    ];
     const second = await cli(["stdio", "--store", store], { input: again.join("\n") });
     assert.equal(second.code, 0, second.stderr);
     assert.deepEqual(namesOf(eventsOf(second.stdout)), [
@@ -170,6 +211,9 @@ test("a store is there again after a kill, and only what is new is printed", asy
       "event.acknowledged e3 ok",
       "task.completed e4",
       "event.acknowledged e4 ok",
+      "provenance.attestation.revoked r1",
+      "event.acknowledged r1 ok",
+      "event.rejected r2 protocol_error",
     ]);
     assert.throws(() => process.kill(server, 0), "the killed command's server is still there");
   } finally {
