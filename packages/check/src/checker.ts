@@ -11,7 +11,7 @@ import { checkGovernance } from "./governance.ts";
 import { InterruptionDomain } from "./interruptions/interruption-domain.ts";
 import { PlanBook } from "./plan-book.ts";
 import { ProvenanceDomain } from "./provenance/provenance-domain.ts";
-import type { StoredRecord } from "./record.ts";
+import { isObject, type StoredRecord } from "./record.ts";
 import type { Report } from "./report.ts";
 import { type LogSubject, parseSubject } from "./subject.ts";
 import { TaskDomain } from "./task-domain.ts";
@@ -92,6 +92,8 @@ class LogChecker implements Checker {
   #entries = 0;
   #foreign = 0;
   #eventCount = 0;
+  /** Of the newest `epoch` entry. */
+  #isAuthenticated = false;
   #lastSeq = 0;
 
   constructor(options: CheckOptions) {
@@ -220,7 +222,7 @@ class LogChecker implements Checker {
       this.#rules?.onRefusal?.(event);
       return;
     }
-    if (event.owedBy === undefined) checkGovernance(this.#sink, envelope);
+    if (event.owedBy === undefined) checkGovernance(this.#sink, envelope, this.#isAuthenticated);
     this.#event = event;
     this.#rules?.onEvent(event);
   }
@@ -252,7 +254,11 @@ class LogChecker implements Checker {
     if (body.epoch !== record.seq) {
       this.#sink.add("epoch-position", `the body names epoch ${String(body.epoch)}`);
     }
-    this.#rules?.settings(body.settings);
+    const { settings } = body;
+    if (isObject(settings) && typeof settings.authenticated === "boolean") {
+      this.#isAuthenticated = settings.authenticated;
+    }
+    this.#rules?.settings(settings);
   }
 
   #onPosition(body: Record<string, unknown>): void {
@@ -291,7 +297,7 @@ class LogChecker implements Checker {
     this.#plans.begin(plan);
     if (isUnderWay) return;
     this.#events.claimId(tenant, envelope.id, frame.at);
-    if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope);
+    if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope, this.#isAuthenticated);
     const event = { tenant, frame, envelope, owedBy: owedBy(frame), final: undefined };
     this.#rules?.onBegun(event, plan);
   }

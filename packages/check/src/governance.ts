@@ -21,9 +21,20 @@ const GRANTED: ReadonlyMap<string, readonly string[]> = new Map([
   ["cross-tenant-operator", [...OPERATES, CROSS_ACCESS]],
 ]);
 
-/** Who names an actor and an action must be granted it, in its own tenant or across (spec 9.8). */
-export function checkGovernance(sink: FindingSink, envelope: Envelope): void {
+/**
+ * Who names an actor and an action must be granted it, in its own tenant or across (spec 9.8). Where senders
+ * are proved, roles are the connection's, which no log tells; then the actor is the sender.
+ */
+export function checkGovernance(
+  sink: FindingSink,
+  envelope: Envelope,
+  isAuthenticated: boolean,
+): void {
   const { actor_id: actor, requested_action: action, roles } = envelope;
+  if (isAuthenticated) {
+    checkActor(sink, envelope);
+    return;
+  }
   if (typeof actor !== "string" || typeof action !== "string") return;
   const { tenant_id: own, target_tenant_id: other } = envelope;
   const granted = (Array.isArray(roles) ? roles : []).flatMap((role) => GRANTED.get(role) ?? []);
@@ -31,4 +42,10 @@ export function checkGovernance(sink: FindingSink, envelope: Envelope): void {
   if (actor !== "" && own && other && granted.includes(action) && isWithin) return;
   const message = `${actor} asks for ${action} in ${String(other)} with ${granted.length} rights`;
   sink.add("governance-denied", message, envelope.task_id);
+}
+
+function checkActor(sink: FindingSink, envelope: Envelope): void {
+  const { actor_id: actor, source, task_id } = envelope;
+  if (actor === undefined || actor === source || source.startsWith("service:")) return;
+  sink.add("governance-denied", `${source} speaks for the actor ${actor}`, task_id);
 }

@@ -22,6 +22,15 @@ export const badEvents: BadLog[] = [
     }),
   ),
   {
+    rule: "governance-denied",
+    why: "a proved sender names another as the actor",
+    build: (log) => {
+      log.epoch({ authenticated: true });
+      log.submit("t", { actor_id: "agent:other" });
+      return log.last;
+    },
+  },
+  {
     rule: "envelope-invalid",
     why: "created_at is no date",
     build: (log) => {

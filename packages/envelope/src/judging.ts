@@ -131,6 +131,13 @@ export type SignatureFacts =
   | { kind: "forged"; kid: string }
   | { kind: "verified"; kid: string; from: Instant; until?: Instant; revokedAt?: Instant };
 
+/** What the connection of a sender may do, as the registry of grants had it when the host looked (spec 9.7, 9.8). */
+export interface Grants {
+  roles: readonly string[];
+  /** Absent: everything of its tenant. */
+  scopes?: readonly string[];
+}
+
 /** A validated envelope in the order of the intake. */
 export interface Judged {
   envelope: Envelope;
@@ -143,6 +150,8 @@ export interface Judged {
   token?: TokenFacts;
   /** Of the signature that the envelope carries, when there is one and the host has a key registry. */
   signature?: SignatureFacts;
+  /** Where the connection proves who speaks, and it is no service; then what the body says of it is a claim. */
+  grants?: Grants;
 }
 
 export interface DecideContext {

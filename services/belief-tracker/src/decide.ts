@@ -2,11 +2,11 @@
 import {
   type Decision,
   type Envelope,
-  governanceRefusal,
   isHarness,
   type Judged,
   judgeConditions,
   judgeSession,
+  rightsRefusal,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
 import { namedBy } from "./claims.ts";
@@ -24,7 +24,7 @@ export function decide(state: BeliefState, settings: BeliefSettings, input: Judg
   }
   const refused =
     judgeSession(state.sessions, name, envelope, settings) ??
-    governanceRefusal(envelope) ??
+    rightsRefusal(input) ??
     judgeConditions(state.sessions, name, envelope, settings) ??
     keyRefusal(envelope);
   if (refused) return { reject: refused };

@@ -2,10 +2,10 @@
 import {
   type DecideContext,
   type Decision,
-  governanceRefusal,
   type Judged,
   judgeConditions,
   judgeSession,
+  rightsRefusal,
 } from "@harmovela/envelope";
 import { reject } from "@harmovela/failure";
 import { isUnprovenRuntime } from "./rules/authority.ts";
@@ -26,7 +26,7 @@ export function decide(
   }
   const refused =
     judgeSession(state.sessions, tenant, envelope, settings) ??
-    governanceRefusal(envelope) ??
+    rightsRefusal(input) ??
     judgeConditions(state.sessions, tenant, envelope, settings);
   if (refused) return { reject: refused };
   if (envelope.type.startsWith("interruption.")) {

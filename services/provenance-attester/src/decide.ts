@@ -4,13 +4,13 @@ import {
   type Decision,
   type Envelope,
   formatInstant,
-  governanceRefusal,
   isHarness,
   type Judged,
   judgeConditions,
   judgeSession,
   parseInstant,
   profilesInForce,
+  rightsRefusal,
 } from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
 import { attestationRefusal, attestorRefusal, revocationRefusal } from "./rules/attestation.ts";
@@ -34,7 +34,7 @@ export function decide(
   }
   const refused =
     judgeSession(state.sessions, name, envelope, settings) ??
-    governanceRefusal(envelope) ??
+    rightsRefusal(input) ??
     judgeConditions(state.sessions, name, envelope, settings);
   if (refused) return { reject: refused };
   const isSecure = profilesInForce(state.sessions, name, envelope, settings).includes(SECURITY);
