@@ -10,7 +10,7 @@ import {
   parseRpcSubject,
   type Subscription,
 } from "@harmovela/bus";
-import type { Envelope, Instant } from "@harmovela/envelope";
+import { type Envelope, type Grants, type Instant, mayRead } from "@harmovela/envelope";
 import {
   HarmovelaError,
   type JsonObject,
@@ -19,6 +19,7 @@ import {
 } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import type { Counters } from "./counters.ts";
+import { grantsOf } from "./grants.ts";
 import type { HostStatus } from "./host.ts";
 import type { HostOptions } from "./options.ts";
 
@@ -156,10 +157,16 @@ export class Answerer<State> {
       return;
     }
     counters.add("reads");
+    const refusal = this.#refusalOf(to, prefix);
+    if (refusal !== undefined) {
+      this.#reply(message.reply, prefix, {
+        error: refusal.toErrorPayload() as unknown as JsonObject,
+      });
+      return;
+    }
     if (to.verb === "status") {
       // Rests on nothing that is not stored, and is needed most when everything else waits.
-      const status = this.#context.status() as unknown as JsonValue;
-      this.#reply(message.reply, prefix, { status });
+      this.#reply(message.reply, prefix, { status: this.#statusFor(prefix) });
       return;
     }
     if (this.#underWay >= READS_MAX) {
@@ -189,6 +196,38 @@ export class Answerer<State> {
         () => fail(new HarmovelaError("internal_error", "ask again", { category: "dependency" })),
       );
     }, fail);
+  }
+
+  /** Why this question is not answered to whoever asks it (spec 9.7). */
+  #refusalOf(to: { tenant: string; source: string }, prefix: string): HarmovelaError | undefined {
+    const { domain } = this.#context.options;
+    const grants = this.#grantsOf(to, prefix);
+    if (grants === undefined || mayRead(grants, domain)) return undefined;
+    const details = { check: "scope", scope: `read:${domain}` };
+    return new HarmovelaError("unauthorized", "the connection lacks a scope", { details });
+  }
+
+  /** Undefined: whatever it likes. That is an operator, who sits on this side of the border and stands in no registry. */
+  #grantsOf(
+    { tenant, source }: { tenant: string; source: string },
+    prefix: string,
+  ): Grants | undefined {
+    const { grants } = this.#context.options;
+    if (grants === undefined) return undefined;
+    return this.#isAcross(prefix) ? grantsOf(grants, tenant, source) : grants.of(tenant, source);
+  }
+
+  /** The question comes out of the account of a tenant. */
+  #isAcross(prefix: string): boolean {
+    return prefix === this.#context.options.borderReplyPrefix;
+  }
+
+  /** Counters and alarms are about all tenants, so a tenant hears of neither. */
+  #statusFor(prefix: string): JsonValue {
+    const status = this.#context.status();
+    if (!this.#isAcross(prefix)) return status as unknown as JsonValue;
+    const { domain, service, instance, role, isReady, position, isSettled } = status;
+    return { domain, service, instance, role, isReady, position, isSettled };
   }
 
   /** What allows a reply there; undefined when nothing does. */

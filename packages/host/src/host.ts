@@ -130,6 +130,9 @@ class RunningHost<State> implements Host<State> {
     this.#alarms = new Alarms(options.logger, this.#counters);
     this.#lateWork = new LateWork(this.#counters, this.#alarms);
     this.#fold = new Fold(options.decider);
+    options.grants?.listen(({ message }) =>
+      this.#alarms.raise(`the grants stay as they were: ${message}`),
+    );
     this.#leading = new Promise((resolve, fail) => {
       this.#onLeading = resolve;
       this.#onNeverLeading = fail;

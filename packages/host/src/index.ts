@@ -7,6 +7,12 @@ export {
 } from "./agent-keys.ts";
 export { Counters } from "./counters.ts";
 export { Fold, FoldError } from "./fold.ts";
+export {
+  type GrantRecord,
+  type GrantsRegistry,
+  openGrants,
+  openGrantsFile,
+} from "./grants.ts";
 export { type Host, type HostStatus, openHost } from "./host.ts";
 export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
 export { openHostPatiently } from "./open-patiently.ts";

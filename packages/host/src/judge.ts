@@ -11,6 +11,7 @@ import {
   type Envelope,
   type HeartbeatMemory,
   type Instant,
+  isService,
   type LogEntry,
   sessionIdOf,
 } from "@harmovela/envelope";
@@ -19,6 +20,7 @@ import { type AnswerContext, isAcknowledged, toAcknowledgement, toRejection } fr
 import type { Counters } from "./counters.ts";
 import { digestOf, isSameContent } from "./duplicates.ts";
 import { type Fold, refusedId } from "./fold.ts";
+import { grantsOf } from "./grants.ts";
 import type { LateWork } from "./late-work.ts";
 import { type LogWriter, UnappendableError } from "./log-writer.ts";
 import type { HostOptions } from "./options.ts";
@@ -120,6 +122,7 @@ function decide<State>(
     return { reject: reject("internal_error", why, undefined, facts) };
   }
   const cause = `in:${message.seq}`;
+  const { grants } = context.options;
   try {
     return context.options.decider.decide(
       context.fold.state,
@@ -130,6 +133,10 @@ function decide<State>(
         intake: message.seq,
         ...(token === undefined ? {} : { token }),
         ...(signature === undefined ? {} : { signature }),
+        // Services prove themselves by names that no agent gets.
+        ...(grants === undefined || isService(source)
+          ? {}
+          : { grants: grantsOf(grants, tenant, source) }),
       },
       { now, deriveId: (index) => deriveId(tenant, cause, index, now) },
     );

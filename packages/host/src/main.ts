@@ -3,6 +3,7 @@ import { createServer, type Server } from "node:http";
 import { authFromFile, type BusAuth, systemClock } from "@harmovela/bus";
 import pino from "pino";
 import { openAgentKeyFile } from "./agent-key-file.ts";
+import { openGrantsFile } from "./grants.ts";
 import { openService, type RunningService, type ServiceDefinition } from "./service.ts";
 import { openTokenKeyFile } from "./token-key-file.ts";
 
@@ -26,6 +27,8 @@ export interface ProcessConfig {
   tokenKeyFile: string | undefined;
   /** Registry of agents' public keys. Undefined: no signature can be verified. */
   agentKeyFile: string | undefined;
+  /** Registry of what agents may do. Undefined: everything of their tenant. */
+  grantsFile: string | undefined;
 }
 
 type Environment = Record<string, string | undefined>;
@@ -77,7 +80,11 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
     authenticated: isAuthenticated(env),
     tokenKeyFile: env.HARMOVELA_TOKEN_KEYS === "" ? undefined : env.HARMOVELA_TOKEN_KEYS,
     agentKeyFile: env.HARMOVELA_AGENT_KEYS === "" ? undefined : env.HARMOVELA_AGENT_KEYS,
+    grantsFile: env.HARMOVELA_GRANTS === "" ? undefined : env.HARMOVELA_GRANTS,
   };
+  if (config.grantsFile !== undefined && !config.authenticated) {
+    problems.push("HARMOVELA_GRANTS needs HARMOVELA_CREDS_WRITER: nobody is proved without");
+  }
   if (!Object.hasOwn(pino.levels.values, config.logLevel)) {
     problems.push(
       `HARMOVELA_LOG_LEVEL must be one of ${Object.keys(pino.levels.values).join(", ")}`,
@@ -114,7 +121,7 @@ export async function runProcess<State>(
     return;
   }
   const logger = pino({ level: config.logLevel, base: { service: definition.service } });
-  const { tokenKeyFile, agentKeyFile } = config;
+  const { tokenKeyFile, agentKeyFile, grantsFile } = config;
   const tokens = tokenKeyFile === undefined ? undefined : await openTokenKeyFile(tokenKeyFile);
   const agentKeys =
     agentKeyFile === undefined
@@ -131,6 +138,7 @@ export async function runProcess<State>(
     waitOnFirstConnect: true,
     ...(tokens === undefined ? {} : { tokens }),
     ...(agentKeys === undefined ? {} : { agentKeys }),
+    ...(grantsFile === undefined ? {} : { grants: openGrantsFile(grantsFile, systemClock) }),
     ...(config.writerAuth === undefined ? {} : { writerAuth: config.writerAuth }),
     ...(config.answererAuth === undefined ? {} : { answererAuth: config.answererAuth }),
   });

@@ -10,6 +10,7 @@ import type {
 import type { ErrorPayload, JsonObject, JsonValue } from "@harmovela/failure";
 import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
+import type { GrantsRegistry } from "./grants.ts";
 import type { Packing } from "./snapshot/format.ts";
 import type { TokenKeys } from "./tokens.ts";
 
@@ -57,6 +58,8 @@ export interface HostOptions<State> {
   tokens?: TokenKeys;
   /** Keys of agents; without them no signature can be verified. */
   agentKeys?: AgentKeys;
+  /** What senders may do, where the connection proves them; without it everybody is taken at its word. */
+  grants?: GrantsRegistry;
   /** Writes to its own log, control subjects and intakes; answers nothing (architecture, section 3). */
   writer: Bus;
   /** Serves reads and verdicts; publishes to inboxes only. */

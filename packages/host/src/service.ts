@@ -14,6 +14,7 @@ import type { Decider, Domain, Instant } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
+import { type GrantsRegistry, NO_REGISTRY } from "./grants.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
 import type { ReadHandler, TokenIssuer } from "./options.ts";
@@ -71,6 +72,8 @@ export interface ServiceConfig {
   tokens?: TokenKeys;
   /** Keys of agents; without them no signature can be verified. */
   agentKeys?: AgentKeys;
+  /** What agents may do; only where credentials prove who they are. Default: everything of their tenant. */
+  grants?: GrantsRegistry;
   /** Default 60,000: how often a decider that asks for it is told of its observed logs, milliseconds. */
   observedEveryMs?: number;
 }
@@ -97,6 +100,9 @@ export async function openService<State>(
       "invalid_argument",
       "with credentials the setting `authenticated` must be true",
     );
+  }
+  if (writerAuth === undefined && config.grants !== undefined) {
+    throw new HarmovelaError("invalid_argument", "grants need senders that are proved");
   }
   const writer = await connectBus({
     servers,
@@ -136,7 +142,9 @@ export async function openService<State>(
         replyPrefix: isAuthenticated
           ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
           : () => "_INBOX.",
-        ...(isAuthenticated ? { borderReplyPrefix: BORDER_REPLY_PREFIX } : {}),
+        ...(isAuthenticated
+          ? { borderReplyPrefix: BORDER_REPLY_PREFIX, grants: config.grants ?? NO_REGISTRY }
+          : {}),
       });
       const companion = definition.companion?.({
         bus: writer,
