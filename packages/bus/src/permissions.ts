@@ -4,7 +4,13 @@
  */
 import { type Domain, domainsIn, mayRead, participantsIn } from "@harmovela/envelope";
 import { LEASE_BUCKET } from "./lease-keeper.ts";
-import { BLOB_BUCKET, CHECKPOINT_BUCKET, intakeStream, logStream } from "./streams.ts";
+import {
+  AUDIT_STREAM,
+  BLOB_BUCKET,
+  CHECKPOINT_BUCKET,
+  intakeStream,
+  logStream,
+} from "./streams.ts";
 import { DOMAINS } from "./subjects.ts";
 import { encodeToken } from "./tokens.ts";
 
@@ -90,6 +96,8 @@ function writerPermissions(domain: Domain, service: string): Permissions {
       `hv.*.log.${domain}.>`,
       `hv.*.ctl.${domain}.>`,
       `hv.*.in.*.${encodeToken(service)}.>`,
+      `hv.*.audit.${domain}.>`,
+      ...["CREATE", "INFO", "MSG.GET"].map((verb) => `$JS.API.STREAM.${verb}.${AUDIT_STREAM}`),
       ...[intake, ...DOMAINS.map(logStream)].flatMap(readApi),
       `$JS.API.STREAM.PURGE.${log}`,
       `$KV.${LEASE_BUCKET}.${domain}`,

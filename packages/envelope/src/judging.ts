@@ -35,6 +35,11 @@ export interface EntryFrame {
   digest?: string;
   /** Further fields of the verdict, so that a repeated envelope gets the same one (header `Hv-Verdict`). */
   verdict?: JsonObject;
+  /**
+   * Of a refusal: what the refused envelope says of itself, which its refusal does not repeat (header
+   * `Hv-About`). For the record of who was refused what; nothing is decided by it.
+   */
+  about?: { type?: string; target?: string; actor?: string };
 }
 
 /** An accepted, derived or refusing event: everything observers see. */

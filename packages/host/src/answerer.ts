@@ -8,6 +8,7 @@ import {
   isUnderInbox,
   logStream,
   parseRpcSubject,
+  type RpcAddress,
   type Subscription,
 } from "@harmovela/bus";
 import { type Envelope, type Grants, type Instant, mayRead } from "@harmovela/envelope";
@@ -18,6 +19,8 @@ import {
   toHarmovelaError,
 } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
+import type { AuditBook } from "./audit/book.ts";
+import { askedRecord } from "./audit/record.ts";
 import type { Counters } from "./counters.ts";
 import { grantsOf } from "./grants.ts";
 import type { HostStatus } from "./host.ts";
@@ -45,6 +48,8 @@ export interface AnswererContext<State> {
   options: HostOptions<State>;
   counters: Counters;
   alarms: Alarms;
+  /** Where it is recorded who was answered what. */
+  audit: AuditBook | undefined;
   view(): View<State>;
   isServing(): boolean;
   /** Calls `answer` once everything up to the view's position is stored, or `drop` when it never will be. */
@@ -166,20 +171,22 @@ export class Answerer<State> {
     }
     if (to.verb === "status") {
       // Rests on nothing that is not stored, and is needed most when everything else waits.
-      this.#reply(message.reply, prefix, { status: this.#statusFor(prefix) });
+      this.#conclude(message, to, prefix, { status: this.#statusFor(prefix) });
       return;
     }
     if (this.#underWay >= READS_MAX) {
       const busy = new HarmovelaError("internal_error", "too many reads", {
         category: "dependency",
       });
-      this.#reply(message.reply, prefix, { error: busy.toErrorPayload() as unknown as JsonObject });
+      this.#conclude(message, to, prefix, {
+        error: busy.toErrorPayload() as unknown as JsonObject,
+      });
       return;
     }
     this.#underWay += 1;
     const end = (answer: JsonObject): void => {
       this.#underWay -= 1;
-      this.#reply(message.reply, prefix, answer);
+      this.#conclude(message, to, prefix, answer);
     };
     const fail = (error: unknown): void =>
       end({ error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject });
@@ -196,6 +203,17 @@ export class Answerer<State> {
         () => fail(new HarmovelaError("internal_error", "ask again", { category: "dependency" })),
       );
     }, fail);
+  }
+
+  /** Answers, and has it recorded; of an issued token the log says it. */
+  #conclude(message: CoreMessage, to: RpcAddress, prefix: string, answer: JsonObject): void {
+    const { audit, options } = this.#context;
+    if (audit !== undefined && !(to.verb === ISSUING_VERB && answer.error === undefined)) {
+      const isOperator = options.borderReplyPrefix !== undefined && !this.#isAcross(prefix);
+      const asker = { source: to.source, verb: to.verb, at: new Date(), isOperator };
+      audit.add(to.tenant, askedRecord(asker, message.data, answer));
+    }
+    this.#reply(message.reply, prefix, answer);
   }
 
   /** Why this question is not answered to whoever asks it (spec 9.7). */

@@ -19,6 +19,8 @@ const NAMES = [
   "refolds",
   "snapshots",
   "intake_gaps",
+  "audited",
+  "audit_lost",
   "alarms",
 ] as const;
 

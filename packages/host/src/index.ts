@@ -5,6 +5,7 @@ export {
   type AgentKeys,
   openAgentKeys,
 } from "./agent-keys.ts";
+export type { AuditRecord } from "./audit/record.ts";
 export { Counters } from "./counters.ts";
 export { Fold, FoldError } from "./fold.ts";
 export {
@@ -16,7 +17,7 @@ export {
 export { type Host, type HostStatus, openHost } from "./host.ts";
 export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
 export { openHostPatiently } from "./open-patiently.ts";
-export type { HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
+export type { AuditLimits, HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
 export {
   type Companion,
   type CompanionContext,

@@ -11,6 +11,7 @@ import {
   type Envelope,
   type HeartbeatMemory,
   type Instant,
+  isId,
   isService,
   type LogEntry,
   sessionIdOf,
@@ -22,7 +23,7 @@ import { digestOf, isSameContent } from "./duplicates.ts";
 import { type Fold, refusedId } from "./fold.ts";
 import { grantsOf } from "./grants.ts";
 import type { LateWork } from "./late-work.ts";
-import { type LogWriter, UnappendableError } from "./log-writer.ts";
+import { type EventDraft, type LogWriter, UnappendableError } from "./log-writer.ts";
 import type { HostOptions } from "./options.ts";
 import type { RefusalRate } from "./refusal-rate.ts";
 import type { Dropped, Refused, Valid } from "./validate.ts";
@@ -253,9 +254,21 @@ function refuse<State>(
       at: now,
       traceparent: traceparentOf(message),
       ...(isFinal ? { digest: digestOf(sent) } : {}),
+      ...aboutIn(sent),
     });
   }
   sendVerdict(context.verdicts, message, refused, context.writer.last, () => rejection);
+}
+
+/** What the refused envelope says of itself and its refusal does not repeat. */
+function aboutIn(sent: Partial<Envelope> | undefined): Pick<EventDraft, "about"> {
+  const { type, target, actor_id: actor } = sent ?? {};
+  const about = {
+    ...(isId(type) ? { type } : {}),
+    ...(isId(target) ? { target } : {}),
+    ...(isId(actor) ? { actor } : {}),
+  };
+  return Object.keys(about).length === 0 ? {} : { about };
 }
 
 function answerDuplicate<State>(

@@ -1,9 +1,16 @@
 /** A service as a process of its own: configuration from the environment, health, signals, exit code. */
 import { createServer, type Server } from "node:http";
-import { authFromFile, type BusAuth, systemClock } from "@harmovela/bus";
+import {
+  AUDIT_MAX_AGE_MS,
+  AUDIT_MAX_BYTES,
+  authFromFile,
+  type BusAuth,
+  systemClock,
+} from "@harmovela/bus";
 import pino from "pino";
 import { openAgentKeyFile } from "./agent-key-file.ts";
 import { openGrantsFile } from "./grants.ts";
+import type { AuditLimits } from "./options.ts";
 import { openService, type RunningService, type ServiceDefinition } from "./service.ts";
 import { openTokenKeyFile } from "./token-key-file.ts";
 
@@ -29,7 +36,13 @@ export interface ProcessConfig {
   agentKeyFile: string | undefined;
   /** Registry of what agents may do. Undefined: everything of their tenant. */
   grantsFile: string | undefined;
+  /** The record of decisions; false: none. */
+  audit: AuditLimits | false;
 }
+
+const DAY_MS = 86_400_000;
+/** Room for a few messages at least. */
+const AUDIT_BYTES_MIN = 16 * 1024 * 1024;
 
 type Environment = Record<string, string | undefined>;
 
@@ -73,7 +86,7 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
     logLevel: env.HARMOVELA_LOG_LEVEL ?? "info",
     replicas,
     // Repeated ids are answered from the log for up to 24 hours.
-    retentionMs: 86_400_000 * whole("HARMOVELA_RETENTION_DAYS", 30, 36_500, 2),
+    retentionMs: DAY_MS * whole("HARMOVELA_RETENTION_DAYS", 30, 36_500, 2),
     health: port === 0 ? undefined : { host: env.HARMOVELA_HEALTH_HOST ?? "127.0.0.1", port },
     writerAuth,
     answererAuth: creds("HARMOVELA_CREDS_ANSWERER") ?? writerAuth,
@@ -81,6 +94,10 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
     tokenKeyFile: env.HARMOVELA_TOKEN_KEYS === "" ? undefined : env.HARMOVELA_TOKEN_KEYS,
     agentKeyFile: env.HARMOVELA_AGENT_KEYS === "" ? undefined : env.HARMOVELA_AGENT_KEYS,
     grantsFile: env.HARMOVELA_GRANTS === "" ? undefined : env.HARMOVELA_GRANTS,
+    audit: readAudit(env, isAuthenticated(env), problems, {
+      maxAgeMs: DAY_MS * whole("HARMOVELA_AUDIT_DAYS", AUDIT_MAX_AGE_MS / DAY_MS, 36_500, 1),
+      maxBytes: whole("HARMOVELA_AUDIT_BYTES", AUDIT_MAX_BYTES, 2 ** 50, AUDIT_BYTES_MIN),
+    }),
   };
   if (config.grantsFile !== undefined && !config.authenticated) {
     problems.push("HARMOVELA_GRANTS needs HARMOVELA_CREDS_WRITER: nobody is proved without");
@@ -92,6 +109,19 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
   }
   if (problems.length > 0) throw new ConfigError(problems.join("; "));
   return config;
+}
+
+function readAudit(
+  env: Environment,
+  isOnByDefault: boolean,
+  problems: string[],
+  limits: AuditLimits,
+): AuditLimits | false {
+  const word = env.HARMOVELA_AUDIT ?? "";
+  if (word !== "" && word !== "on" && word !== "off") {
+    problems.push("HARMOVELA_AUDIT must be on or off");
+  }
+  return word === "on" || (word === "" && isOnByDefault) ? limits : false;
 }
 
 /**
@@ -136,6 +166,7 @@ export async function runProcess<State>(
     replicas: config.replicas,
     retentionMs: config.retentionMs,
     waitOnFirstConnect: true,
+    audit: config.audit,
     ...(tokens === undefined ? {} : { tokens }),
     ...(agentKeys === undefined ? {} : { agentKeys }),
     ...(grantsFile === undefined ? {} : { grants: openGrantsFile(grantsFile, systemClock) }),

@@ -2,6 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import {
+  AUDIT_MAX_AGE_MS,
+  AUDIT_MAX_BYTES,
   BORDER_REPLY_PREFIX,
   type Bus,
   type BusAuth,
@@ -17,7 +19,7 @@ import type { AgentKeys } from "./agent-keys.ts";
 import { type GrantsRegistry, NO_REGISTRY } from "./grants.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
-import type { ReadHandler, TokenIssuer } from "./options.ts";
+import type { AuditLimits, ReadHandler, TokenIssuer } from "./options.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a service is, wherever it runs. */
@@ -74,6 +76,8 @@ export interface ServiceConfig {
   agentKeys?: AgentKeys;
   /** What agents may do; only where credentials prove who they are. Default: everything of their tenant. */
   grants?: GrantsRegistry;
+  /** The record of decisions (architecture, section 3). Default: with credentials, 90 days in 1 GiB; false: none. */
+  audit?: Partial<AuditLimits> | boolean;
   /** Default 60,000: how often a decider that asks for it is told of its observed logs, milliseconds. */
   observedEveryMs?: number;
 }
@@ -139,6 +143,7 @@ export async function openService<State>(
           : { snapshotEntries: config.snapshotEntries }),
         retentionMs: config.retentionMs ?? LOG_RETENTION_MS,
         leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
+        ...auditOf(config, isAuthenticated),
         replyPrefix: isAuthenticated
           ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
           : () => "_INBOX.",
@@ -169,4 +174,13 @@ export async function openService<State>(
     await writer.close();
     throw error;
   }
+}
+
+function auditOf(
+  { audit }: ServiceConfig,
+  isAuthenticated: boolean,
+): { audit: AuditLimits } | object {
+  if (audit === false || (audit === undefined && !isAuthenticated)) return {};
+  const limits = { maxAgeMs: AUDIT_MAX_AGE_MS, maxBytes: AUDIT_MAX_BYTES };
+  return { audit: { ...limits, ...(typeof audit === "object" ? audit : {}) } };
 }

@@ -19,6 +19,7 @@ import { HeartbeatMemory, type Instant, type LogEntry, type TokenIssue } from "@
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import { AppendRecovery } from "./append-recovery.ts";
+import { AuditTrail } from "./audit/trail.ts";
 import { lookAtSignatures, lookAtTokens, readOutcomes } from "./before-judging.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { Counters } from "./counters.ts";
@@ -97,6 +98,7 @@ export class Term<State> {
   readonly #keeper: PositionKeeper<State>;
   readonly #observations: ObservationKeeper<State>;
   readonly #snapshots: SnapshotKeeper<State> | undefined;
+  readonly #audit: AuditTrail | undefined;
   #read: ReadonlyMap<number, LogEntry> = new Map();
   readonly #ended: Promise<TermEnd>;
   #end: (end: TermEnd) => void = () => {};
@@ -131,6 +133,10 @@ export class Term<State> {
       // Whoever awaits `ended` handles it; nobody may be waiting yet.
     });
     const stream = logStream(options.domain);
+    if (options.audit !== undefined) {
+      const { writer: bus, clock, domain } = options;
+      this.#audit = new AuditTrail({ ...context, bus, clock, domain, position: fold.position });
+    }
     this.#writer = new LogWriter({
       bus: options.writer,
       clock: options.clock,
@@ -138,6 +144,7 @@ export class Term<State> {
       domain: options.domain,
       fold,
       onAcked: (acked) => this.#onAcked(acked),
+      ...(this.#audit === undefined ? {} : { onStored: (entry) => this.#audit?.stored(entry) }),
       onFailure: (failure) => void this.#recover(failure).catch((error) => this.#stop(error)),
     });
     this.#recovery = new AppendRecovery({
@@ -672,6 +679,7 @@ export class Term<State> {
       });
     }
     if (this.#writer.isIdle) await this.#lastSnapshot(drainMs);
+    if (this.#context.options.writer.isConnected) await this.#audit?.close(drainMs);
     this.#finish({ reason: "closed", isFoldIntact: this.#isIntact });
   }
 
@@ -709,6 +717,7 @@ export class Term<State> {
     this.#requests.close();
     this.#live?.close();
     this.#snapshots?.abandon();
+    this.#audit?.abandon();
     this.#context.releases.clear();
     for (const closing of [this.#intake?.close(), this.#writer.close()]) {
       closing?.catch((error: unknown) =>

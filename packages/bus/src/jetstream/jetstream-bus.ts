@@ -83,13 +83,21 @@ export class JetStreamBus implements Bus {
     return known?.state;
   }
 
-  async read(stream: string, seq: number): Promise<StoredMessage | undefined> {
+  read(stream: string, seq: number): Promise<StoredMessage | undefined> {
+    return this.#find(stream, { seq });
+  }
+
+  lastOn(stream: string, subject: string): Promise<StoredMessage | undefined> {
+    return this.#find(stream, { last_by_subj: subject });
+  }
+
+  async #find(stream: string, query: object): Promise<StoredMessage | undefined> {
     let answer: RawMessage;
     try {
       // Not the client's `getMessage`: it gives headers decoded only, and throws on all of them when one
       // has a name that the server stores and it does not allow. A reader sees the others, and so must this.
       answer = await this.#ask(() =>
-        askApi<RawMessage>(this.nats, `STREAM.MSG.GET.${stream}`, { seq }),
+        askApi<RawMessage>(this.nats, `STREAM.MSG.GET.${stream}`, query),
       );
     } catch (error) {
       if (apiCodeOf(error) === API_ERROR.noMessageFound) return undefined;

@@ -28,6 +28,7 @@ import type { Wire } from "../wire.ts";
 import { Link } from "./link.ts";
 import { MemoryReader } from "./memory-reader.ts";
 import type { MemoryServer, Publication, ServerSubscription } from "./memory-server.ts";
+import type { MemoryStream } from "./memory-stream.ts";
 
 const ASK_TIMEOUT_MS = 5_000;
 const STORE_TIMEOUT_MS = 5_000;
@@ -74,9 +75,20 @@ export class MemoryBus implements Bus {
   }
 
   read(stream: string, seq: number): Promise<StoredMessage | undefined> {
+    return this.#find(stream, (found) => found.get(seq));
+  }
+
+  lastOn(stream: string, subject: string): Promise<StoredMessage | undefined> {
+    return this.#find(stream, (found) => found.lastOn(subject));
+  }
+
+  #find(
+    stream: string,
+    look: (found: MemoryStream) => StoredMessage | undefined,
+  ): Promise<StoredMessage | undefined> {
     return this.#ask(() => {
       const found = this.#server.stream(stream);
-      if (found) return found.get(seq);
+      if (found) return look(found);
       throw toApiFailure({
         code: 404,
         err_code: API_ERROR.streamNotFound,

@@ -1,0 +1,346 @@
+/**
+ * The record of what was judged: a function of the log, written by its leader (architecture, section 3).
+ *
+ * A1 What is stored in the log is recorded once: who writes knows how far its tenant is recorded, and the
+ *    server refuses whoever knows it no longer. So neither a kill nor two leaders double or lose anything.
+ * A2 Judging never waits for it. What it cannot take now it reads from the log later.
+ * A3 A message holds records of one tenant, in the order of the log.
+ */
+import {
+  AUDIT_STREAM,
+  auditSubject,
+  type Bus,
+  type Clock,
+  decodeFrame,
+  type FramedMessage,
+  logStream,
+  type StoredMessage,
+} from "@harmovela/bus";
+import type { Domain, LogEntry } from "@harmovela/envelope";
+import { toHarmovelaError } from "@harmovela/failure";
+import type { Alarms } from "../alarms.ts";
+import type { Counters } from "../counters.ts";
+import { recordsOf } from "./record.ts";
+
+/** Records that wait are written when there are so many, … */
+const BATCH_RECORDS = 2_000;
+/** … or so long after the first of them. */
+const BATCH_MS = 1_000;
+const PENDING_MAX = 20_000;
+/** One message with records, characters; what the stream takes is more than twice that. */
+const MESSAGE_CHARS_MAX = 256 * 1024;
+/** Tenants whose last message is remembered; of the others it is asked for. */
+const TENANTS_MAX = 10_000;
+/** Tenants that are written at once. */
+const WRITERS_MAX = 16;
+const READ_MAX = 1_000;
+const RETRY_MS = 500;
+/** A log that is not there up to where it is acknowledged is asked again after so long. */
+const STALL_MS = 10_000;
+
+export interface AuditTrailOptions {
+  bus: Bus;
+  clock: Clock;
+  domain: Domain;
+  /** The log is stored up to here; what is stored later comes by `stored`. */
+  position: number;
+  alarms: Alarms;
+  counters: Counters;
+  /** Records that it holds; beyond them the log keeps them. Default 20,000. */
+  pendingMax?: number;
+}
+
+/** Records of one tenant with the entry that each is of; they stay together by that. */
+interface Pending {
+  position: number;
+  text: string;
+}
+
+interface Written {
+  /** Of its last message in the stream, 0 when there is none. */
+  seq: number;
+  /** It is recorded up to here. */
+  to: number;
+}
+
+/** An entry of ours, and the leadership in force there. */
+interface Link {
+  seq: number;
+  epoch: number;
+}
+
+export class AuditTrail {
+  readonly #options: AuditTrailOptions;
+  readonly #written = new Map<string, Written>();
+  #pending = new Map<string, Pending[]>();
+  #count = 0;
+  /** Position of the newest entry that is stored. */
+  #stored: number;
+  /** The log has to be read: nothing is taken as it comes. */
+  #isBehind = true;
+  #marker: Written = { seq: 0, to: 0 };
+  /** What was taken last, and what was recorded last; undefined before the first entry. */
+  #chain: Link | undefined;
+  #recorded: Link | undefined;
+  #isClosed = false;
+  #isHurried = false;
+  #wake: () => void = () => {};
+  readonly #done: Promise<void>;
+
+  constructor(options: AuditTrailOptions) {
+    this.#options = options;
+    this.#stored = options.position;
+    this.#done = this.#run();
+  }
+
+  /** An entry of ours is stored; called for each in order. */
+  stored(entry: LogEntry): void {
+    this.#stored = entry.seq;
+    if (this.#isBehind) return;
+    if (this.#count >= (this.#options.pendingMax ?? PENDING_MAX)) {
+      this.#isBehind = true;
+      this.#take();
+      return;
+    }
+    const isFirst = this.#count === 0;
+    this.#add(entry);
+    if (isFirst || this.#count === BATCH_RECORDS) this.#wake();
+  }
+
+  /** Writes what is there within a time, and ends. */
+  async close(withinMs: number): Promise<void> {
+    this.#isHurried = true;
+    this.#wake();
+    const late = new Promise<void>((resolve) => this.#options.clock.after(withinMs, resolve));
+    await Promise.race([this.#done, late]);
+    this.abandon();
+  }
+
+  /** Writes nothing more: whoever leads next goes on from what is stored. */
+  abandon(): void {
+    this.#isClosed = true;
+    this.#wake();
+  }
+
+  async #run(): Promise<void> {
+    await this.#insist(() => this.#begin());
+    while (!this.#isClosed) {
+      if (this.#isBehind) await this.#insist(() => this.#catchUp());
+      else if (this.#count > 0) {
+        await this.#gather();
+        await this.#write(this.#take(), this.#chain);
+      } else if (this.#isHurried) return;
+      else await this.#signal();
+    }
+  }
+
+  /** Until it works or nobody wants it any more. */
+  async #insist(work: () => Promise<void>): Promise<void> {
+    const { clock, alarms } = this.#options;
+    while (!this.#isClosed) {
+      try {
+        await work();
+        return;
+      } catch (error) {
+        const { category, code, message } = toHarmovelaError(error);
+        // Another leader has written; the next attempt looks what.
+        if (code === "append_conflict") continue;
+        if (category !== "dependency") alarms.raise(`the audit cannot be written: ${message}`);
+        await new Promise<void>((resolve) => clock.after(RETRY_MS, resolve));
+      }
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { bus, domain } = this.#options;
+    const stored = await bus.lastOn(AUDIT_STREAM, auditSubject(undefined, domain, "upto"));
+    if (stored === undefined) return;
+    const { to, epoch } = bodyOf(stored) as { to: number; epoch: number };
+    this.#marker = { seq: stored.seq, to };
+    this.#recorded = { seq: to, epoch };
+  }
+
+  /** Reads what is stored and not recorded, until it has what `stored` goes on from. */
+  async #catchUp(): Promise<void> {
+    const { bus, domain } = this.#options;
+    this.#chain = this.#recorded;
+    let position = this.#recorded?.seq ?? 0;
+    let arrived: () => void = () => {};
+    const onReady = (): void => arrived();
+    const reader = bus.openReader(logStream(domain), { after: position, onReady });
+    try {
+      while (!this.#isClosed && position < this.#stored) {
+        // What is stored and not acknowledged may still be another's.
+        const limit = this.#stored;
+        const messages = reader.take(READ_MAX);
+        const known = messages.filter(({ seq }) => seq <= limit);
+        for (const message of known) {
+          this.#read(message, position);
+          position = message.seq;
+        }
+        if (known.length > 0) await this.#write(this.#take(), this.#chain);
+        if (known.length < messages.length) position = limit;
+        // The others are taken: to have them again the reading begins anew.
+        if (known.length < messages.length && position < this.#stored) return;
+        if (messages.length === 0) {
+          await this.#within(STALL_MS, (resolve) => {
+            arrived = resolve;
+            if (reader.buffered > 0) resolve();
+          });
+        }
+      }
+      this.#isBehind = false;
+    } finally {
+      await reader.close();
+    }
+  }
+
+  /** An entry as every fold takes it (fold rule F2): of the leadership in force, right after the one before. */
+  #read(message: StoredMessage, after: number): void {
+    if (message.seq !== after + 1 && this.#chain !== undefined) {
+      const missing = `${after + 1} to ${message.seq - 1}`;
+      this.#options.alarms.raise(
+        `the audit lacks the entries ${missing}: they are gone from the log`,
+      );
+      this.#chain = undefined;
+    }
+    const framed = decodeFrame(message);
+    if (framed === undefined || !this.#follows(framed)) return;
+    const entry = framed.entry();
+    if (entry !== undefined) this.#add(entry);
+  }
+
+  #follows({ frame, kind }: FramedMessage): boolean {
+    // Where what was before is gone, the log begins here.
+    if (this.#chain === undefined) return true;
+    if (frame.prev !== this.#chain.seq) return false;
+    return kind === "epoch" ? frame.epoch === frame.seq : frame.epoch === this.#chain.epoch;
+  }
+
+  #add(entry: LogEntry): void {
+    this.#chain = { seq: entry.seq, epoch: entry.epoch };
+    for (const { tenant, record } of recordsOf(entry)) {
+      const pending = this.#pending.get(tenant) ?? [];
+      if (pending.length === 0) this.#pending.set(tenant, pending);
+      pending.push({ position: entry.seq, text: JSON.stringify(record) });
+      this.#count += 1;
+    }
+  }
+
+  #take(): Map<string, Pending[]> {
+    const taken = this.#pending;
+    this.#pending = new Map();
+    this.#count = 0;
+    return taken;
+  }
+
+  /** A1. Everything up to `to` is in `pending` or was recorded before. */
+  async #write(pending: Map<string, Pending[]>, to: Link | undefined): Promise<void> {
+    const tenants = [...pending];
+    const next = async (): Promise<void> => {
+      for (let one = tenants.pop(); one !== undefined; one = tenants.pop()) {
+        const [tenant, records] = one;
+        for (const part of partsOf(records)) {
+          await this.#insist(() => this.#writePart(tenant, part));
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: Math.min(WRITERS_MAX, tenants.length) }, next));
+    if (to === undefined) return;
+    await this.#insist(() => this.#mark(to));
+    if (!this.#isClosed) this.#recorded = to;
+  }
+
+  async #writePart(tenant: string, records: readonly Pending[]): Promise<void> {
+    const { domain, counters } = this.#options;
+    const subject = auditSubject(tenant, domain, "judged");
+    const known = this.#written.get(tenant) ?? (await this.#lookUp(subject));
+    const fresh = records.filter(({ position }) => position > known.to);
+    const to = fresh.at(-1)?.position;
+    if (to === undefined) return;
+    const from = fresh[0]?.position ?? to;
+    const head = JSON.stringify({ tenant, log: logStream(domain), from, to }).slice(0, -1);
+    const data = `${head},"records":[${fresh.map(({ text }) => text).join(",")}]}`;
+    // Not known until the server has answered; then it is looked up.
+    this.#written.delete(tenant);
+    const seq = await this.#append(subject, data, known.seq);
+    if (this.#written.size >= TENANTS_MAX) this.#written.clear();
+    this.#written.set(tenant, { seq, to });
+    counters.add("audited", fresh.length);
+  }
+
+  async #lookUp(subject: string): Promise<Written> {
+    const stored = await this.#options.bus.lastOn(AUDIT_STREAM, subject);
+    return stored === undefined
+      ? { seq: 0, to: 0 }
+      : { seq: stored.seq, to: (bodyOf(stored) as { to: number }).to };
+  }
+
+  /** How far this domain is recorded, so that the next leader need not begin at the beginning. */
+  async #mark({ seq: to, epoch }: Link): Promise<void> {
+    if (to <= this.#marker.to) return;
+    const subject = auditSubject(undefined, this.#options.domain, "upto");
+    try {
+      const seq = await this.#append(subject, JSON.stringify({ to, epoch }), this.#marker.seq);
+      this.#marker = { seq, to };
+    } catch (error) {
+      this.#marker = await this.#lookUp(subject);
+      if (this.#marker.to < to) throw error;
+    }
+  }
+
+  async #append(subject: string, data: string, after: number): Promise<number> {
+    const headers = { "Nats-Expected-Last-Subject-Sequence": String(after) };
+    const { seq } = await this.#options.bus.store(subject, headers, Buffer.from(data));
+    return seq;
+  }
+
+  /** A batch grows for a while, unless it is large or somebody is in a hurry. */
+  async #gather(): Promise<void> {
+    const { clock } = this.#options;
+    const until = clock.monotonic() + BATCH_MS;
+    while (this.#count < BATCH_RECORDS && !this.#isHurried && !this.#isClosed) {
+      const left = until - clock.monotonic();
+      if (left <= 0) return;
+      await this.#within(left, (resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  #signal(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#wake = resolve;
+    });
+  }
+
+  #within(ms: number, arm: (resolve: () => void) => void): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(ms, resolve);
+      arm(() => {
+        cancel();
+        resolve();
+      });
+    });
+  }
+}
+
+/** Messages of a bounded size; records of one entry stand in one. */
+function* partsOf(records: readonly Pending[]): Generator<readonly Pending[]> {
+  let from = 0;
+  let chars = 0;
+  for (const [at, { position, text }] of records.entries()) {
+    const isOfAnother = position !== records[at - 1]?.position;
+    if (at > from && isOfAnother && chars + text.length > MESSAGE_CHARS_MAX) {
+      yield records.slice(from, at);
+      from = at;
+      chars = 0;
+    }
+    chars += text.length;
+  }
+  if (from < records.length) yield records.slice(from);
+}
+
+function bodyOf({ data }: StoredMessage): unknown {
+  return JSON.parse(new TextDecoder().decode(data));
+}
