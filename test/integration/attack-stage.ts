@@ -11,12 +11,14 @@ import {
   intakeStream,
   type JetStreamBus,
   logStream,
+  systemClock,
 } from "@harmovela/bus";
-import { enrol, keyFile } from "@harmovela/cli";
+import { enrol, grantsFileOf, keyFile } from "@harmovela/cli";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import type { Domain } from "@harmovela/envelope";
 import {
   generateTokenKeys,
+  openGrantsFile,
   openService,
   openTokenKeys,
   type RunningService,
@@ -47,8 +49,8 @@ export class Stage implements AsyncDisposable {
     this.folder = folder;
   }
 
-  /** Services that lead, and keys for these agents, as in `acme agent:worker`. */
-  static async open(agents: readonly (readonly [tenant: string, name: string])[]): Promise<Stage> {
+  /** Services that lead, and keys for these agents, as in `acme agent:worker`; without rights they have all. */
+  static async open(agents: readonly Enrolled[]): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "harmovela-keys-"));
     const config = join(folder, "agents.conf");
     for (const domain of DOMAINS) {
@@ -63,8 +65,9 @@ export class Stage implements AsyncDisposable {
       }
     }
     enrol(config, [{ identity: { kind: "operator", name: "operator" }, file: ["operator"] }]);
-    for (const [tenant, name] of agents) {
-      enrol(config, [{ identity: { kind: "agent", tenant, name }, file: [tenant, name] }]);
+    for (const [tenant, name, rights = {}] of agents) {
+      const identity = { kind: "agent", tenant, name, ...rights } as const;
+      enrol(config, [{ identity, file: [tenant, name] }]);
     }
     // The server's own file lies in another temporary folder beside this one.
     const server = await startNatsServer({
@@ -93,6 +96,7 @@ export class Stage implements AsyncDisposable {
           version: "0.0.0",
           logger: pino({ level: "silent" }),
           tokens,
+          grants: openGrantsFile(grantsFileOf(this.config), systemClock),
           snapshotEntries: SNAPSHOT_ENTRIES,
           writerAuth: authFromFile(join(this.folder, `${domain}.writer.nk`)),
           answererAuth: authFromFile(join(this.folder, `${domain}.answerer.nk`)),
@@ -142,6 +146,13 @@ export class Stage implements AsyncDisposable {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
+
+/** Somebody who gets a key. */
+export type Enrolled = readonly [
+  tenant: string,
+  name: string,
+  rights?: { roles?: string[]; scopes?: string[] },
+];
 
 export interface Picture {
   logs: Map<Domain, string[]>;

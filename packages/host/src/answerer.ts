@@ -164,9 +164,8 @@ export class Answerer<State> {
     counters.add("reads");
     const refusal = this.#refusalOf(to, prefix);
     if (refusal !== undefined) {
-      this.#reply(message.reply, prefix, {
-        error: refusal.toErrorPayload() as unknown as JsonObject,
-      });
+      const error = refusal.toErrorPayload() as unknown as JsonObject;
+      this.#conclude(message, to, prefix, { error });
       return;
     }
     if (to.verb === "status") {
