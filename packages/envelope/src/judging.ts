@@ -64,6 +64,8 @@ export interface ObligationFailedEntry extends EntryFrame {
 /** What an issued handoff token says (spec 7), as numbers of seconds where it speaks of time. */
 export interface TokenIssue {
   jti: string;
+  /** Names and ids are the same in many tenants: in another one it proves nothing. */
+  tenant: string;
   /** Who gives the task away, and to whom. */
   iss: string;
   sub: string;

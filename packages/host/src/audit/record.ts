@@ -1,6 +1,13 @@
 /** What is kept of one decision (spec 9.9): who, what, on what, with what outcome, when. Never a payload, token or signature. */
 import { decodeToken } from "@harmovela/bus";
-import { type Envelope, formatInstant, isId, type LogEntry } from "@harmovela/envelope";
+import {
+  type Envelope,
+  type EventEntry,
+  formatInstant,
+  type Instant,
+  isId,
+  type LogEntry,
+} from "@harmovela/envelope";
 import type { JsonObject, JsonValue } from "@harmovela/failure";
 import { refusedId } from "../fold.ts";
 
@@ -42,83 +49,102 @@ export interface Audited {
 
 /** What a log entry says was decided; nothing where it decides nothing about anybody. A function of the entry. */
 export function recordsOf(entry: LogEntry): Audited[] {
-  const { tenant, seq: position, at } = entry;
-  const frame = { at: formatInstant(at), position };
+  const { tenant } = entry;
   switch (entry.kind) {
     case "event":
-      return [{ tenant, record: { ...eventRecord(entry), ...frame } }];
+      return [{ tenant, record: eventRecord(entry) }];
     case "begun": {
-      const { envelope } = entry.plan;
       const verdict = "in" in entry.cause ? "accepted" : "derived";
-      return [{ tenant, record: { verdict, ...describe(envelope), ...frame } }];
+      return [{ tenant, record: described(entry, verdict, entry.plan.envelope) }];
     }
     case "token_issued": {
-      const { iss: source, sub: target, task_id } = entry.body;
-      const record = { verdict: "accepted", source, verb: "token", target, task_id } as const;
-      return [{ tenant, record: { ...record, ...frame } }];
+      const record = begin(entry, "accepted", entry.body.iss);
+      record.verb = "token";
+      name(record, "target", entry.body.sub);
+      name(record, "task_id", entry.body.task_id);
+      return [{ tenant, record }];
     }
     case "refused":
-      return countedRecords(entry.body.counts, frame);
+      return countedRecords(entry, entry.body.counts);
     default:
       return [];
   }
 }
 
-type Undated = Omit<AuditRecord, "at">;
+function eventRecord(entry: EventEntry): AuditRecord {
+  const { envelope, cause } = entry;
+  const isService = envelope.source.startsWith("service:");
+  if (isService && envelope.type.endsWith(".rejected")) return refusalRecord(entry);
+  return described(entry, isService && "owed" in cause ? "derived" : "accepted", envelope);
+}
 
-function eventRecord(entry: Extract<LogEntry, { kind: "event" }>): Undated {
-  const { envelope, about = {}, cause } = entry;
-  const refused = refusedId(envelope);
-  if (envelope.type.endsWith(".rejected") && envelope.source.startsWith("service:")) {
-    const error = objectIn(envelope.payload, "error");
-    const details = objectIn(error, "details");
-    return {
-      verdict: "refused",
-      source: envelope.target ?? "",
-      ...named("event_id", refused),
-      ...named("type", about.type),
-      ...named("target", about.target),
-      ...named("actor", about.actor),
-      ...resourceOf(envelope),
-      ...named("code", error.code),
-      ...named("check", details.check ?? details.reason),
-    };
+function refusalRecord(entry: EventEntry): AuditRecord {
+  const { envelope, about } = entry;
+  const error = objectIn(envelope.payload, "error");
+  const details = objectIn(error, "details");
+  const record = begin(entry, "refused", envelope.target ?? "");
+  name(record, "event_id", refusedId(envelope));
+  name(record, "type", about?.type);
+  name(record, "target", about?.target);
+  name(record, "actor", about?.actor);
+  nameResource(record, envelope);
+  name(record, "code", error.code);
+  name(record, "check", details.check ?? details.reason);
+  return record;
+}
+
+function described(
+  entry: LogEntry,
+  verdict: AuditRecord["verdict"],
+  envelope: Envelope,
+): AuditRecord {
+  const { id, type, source, target, actor_id: actor } = envelope;
+  const record = begin(entry, verdict, source);
+  record.event_id = id;
+  record.type = type;
+  name(record, "target", target);
+  if (actor !== source) name(record, "actor", actor);
+  nameResource(record, envelope);
+  return record;
+}
+
+/** One record is made for every entry, so no object is made beside it. */
+function begin(
+  { at, seq: position }: LogEntry,
+  verdict: AuditRecord["verdict"],
+  source: string,
+): AuditRecord {
+  return { at: instantText(at), position, verdict, source };
+}
+
+let lastInstant: Instant = 0;
+let lastText = formatInstant(0);
+
+/** Entries of one millisecond are many. */
+function instantText(at: Instant): string {
+  if (at !== lastInstant) {
+    lastText = formatInstant(at);
+    lastInstant = at;
   }
-  const isOwn = envelope.source.startsWith("service:") && "owed" in cause;
-  return { verdict: isOwn ? "derived" : "accepted", ...describe(envelope) };
+  return lastText;
 }
 
-function describe(envelope: Envelope): Omit<Undated, "verdict"> {
-  const { id: event_id, type, source, target, actor_id: actor } = envelope;
-  return {
-    source,
-    event_id,
-    type,
-    ...named("target", target),
-    ...(actor === source ? {} : named("actor", actor)),
-    ...resourceOf(envelope),
-  };
-}
-
-function resourceOf({ task_id, session_id, payload }: Envelope): Partial<AuditRecord> {
-  const inPayload = isObject(payload) ? payload : {};
-  return {
-    ...named("task_id", task_id ?? inPayload.task_id),
-    ...named("session_id", session_id ?? inPayload.session_id),
-    ...named("subscription_id", inPayload.subscription_id),
-  };
+function nameResource(record: AuditRecord, { task_id, session_id, payload }: Envelope): void {
+  const inPayload = isObject(payload) ? payload : undefined;
+  name(record, "task_id", task_id ?? inPayload?.task_id);
+  name(record, "session_id", session_id ?? inPayload?.session_id);
+  name(record, "subscription_id", inPayload?.subscription_id);
 }
 
 /** Refusals beyond the rate at which each gets an entry of its own. */
-function countedRecords(
-  counts: JsonValue | undefined,
-  frame: { at: string; position: number },
-): Audited[] {
+function countedRecords(entry: LogEntry, counts: JsonValue | undefined): Audited[] {
   if (!isObject(counts)) return [];
-  return Object.entries(counts).flatMap(([name, count]) => {
-    const [tenant, source] = name.split(" ").map(decodeToken);
+  return Object.entries(counts).flatMap(([owner, count]) => {
+    const [tenant, source] = owner.split(" ").map(decodeToken);
     if (tenant === undefined || source === undefined || typeof count !== "number") return [];
-    return [{ tenant, record: { verdict: "refused", source, count, ...frame } as const }];
+    const record = begin(entry, "refused", source);
+    record.count = count;
+    return [{ tenant, record }];
   });
 }
 
@@ -128,22 +154,18 @@ export function askedRecord(
   question: Uint8Array,
   answer: JsonObject,
 ): AuditRecord {
-  const params = paramsIn(question);
   const error = objectIn(answer, "error");
-  const isRefused = answer.error !== undefined;
-  return {
-    at: asker.at.toISOString(),
-    verdict: isRefused ? "refused" : "accepted",
-    source: asker.source,
-    verb: asker.verb,
-    ...named("task_id", params.task_id),
-    ...named("session_id", params.session_id),
-    ...named("event_id", params.event_id),
-    ...named("key", params.key),
-    ...named("code", error.code),
-    ...named("check", objectIn(error, "details").check),
-    ...(asker.isOperator ? { by: "operator" } : {}),
-  };
+  const { source, verb, at, isOperator } = asker;
+  const verdict = answer.error === undefined ? "accepted" : "refused";
+  const record: AuditRecord = { at: at.toISOString(), verdict, source, verb };
+  const params = paramsIn(question);
+  for (const field of ["task_id", "session_id", "event_id", "key"] as const) {
+    name(record, field, params[field]);
+  }
+  name(record, "code", error.code);
+  name(record, "check", objectIn(error, "details").check);
+  if (isOperator) record.by = "operator";
+  return record;
 }
 
 function paramsIn(question: Uint8Array): JsonObject {
@@ -156,12 +178,21 @@ function paramsIn(question: Uint8Array): JsonObject {
   }
 }
 
-/** A field whose value is short enough to be a name. */
-function named<K extends keyof AuditRecord>(
-  field: K,
-  value: unknown,
-): { [P in K]?: AuditRecord[P] } | object {
-  return isId(value) ? { [field]: value } : {};
+type Name =
+  | "actor"
+  | "event_id"
+  | "type"
+  | "target"
+  | "task_id"
+  | "session_id"
+  | "subscription_id"
+  | "key"
+  | "code"
+  | "check";
+
+/** Only what is short enough to be a name is kept. */
+function name(record: AuditRecord, field: Name, value: unknown): void {
+  if (value !== undefined && isId(value)) record[field] = value;
 }
 
 function objectIn(value: JsonValue | undefined, field: string): JsonObject {
