@@ -22,6 +22,7 @@ import { fileURLToPath } from "node:url";
 import type { Mutant } from "./mutant.ts";
 import { MUTANTS } from "./mutants-list.ts";
 import { PROVENANCE_MUTANTS } from "./mutants-provenance.ts";
+import { RIGHTS_MUTANTS } from "./mutants-rights.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** A fault may also make a test hang; then it is noticed as well. */
@@ -86,7 +87,9 @@ function withFault(copy: string, { file, find, replace, name }: Mutant, work: ()
 }
 
 const [wanted = ""] = process.argv.slice(2);
-const chosen = [...MUTANTS, ...PROVENANCE_MUTANTS].filter(({ name }) => name.includes(wanted));
+const chosen = [...MUTANTS, ...PROVENANCE_MUTANTS, ...RIGHTS_MUTANTS].filter(({ name }) =>
+  name.includes(wanted),
+);
 const copy = copyTree();
 const survivors: string[] = [];
 try {

@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { HarmovelaError } from "@harmovela/failure";
 import { FakeClock } from "@harmovela/testkit";
+import { grantsOf, NO_REGISTRY } from "../src/grants.ts";
 import { ConfigError, openGrants, openGrantsFile, readConfig } from "../src/index.ts";
 
 const isUnusable = (text: RegExp) => (error: unknown) =>
@@ -40,6 +41,12 @@ describe("a registry of grants", () => {
         (error: unknown) => isUnusable(text)(error) && isUnusable(/grant 1 /)(error),
       ));
   }
+
+  test("who does not stand there may do nothing, and without a registry everybody may", () => {
+    const grants = openGrants([{ agent: "agent:b" }]);
+    assert.deepEqual(grantsOf(grants, "acme", "agent:a"), { roles: [], scopes: [] });
+    assert.deepEqual(grantsOf(NO_REGISTRY, "acme", "agent:a"), { roles: [] });
+  });
 
   test("an agent stands there once", () => {
     assert.throws(() => openGrants([{ agent }, { agent }]), isUnusable(/twice/));
