@@ -30,8 +30,8 @@ interface Shape {
   aunt: number;
 }
 
-/** HARMOVELA_CHAOS_TREE=200: as large as the tree that nobody interferes with, in some minutes. */
-const ROOT = Number(process.env.HARMOVELA_CHAOS_TREE ?? 48);
+/** `npm run cascades`: 200, as large as the tree that nobody interferes with, in some minutes. */
+const ROOT = Number(process.env.HARMOVELA_CHAOS_TREE ?? 30);
 
 /** Killed after every single step; and after ten, several of which were under way at once. */
 const SHAPES: Shape[] = [

@@ -49,9 +49,7 @@ const waiting = new Map();
 nats.subscribe(`${inbox}.*`, {
   callback: (error, message) => {
     if (error) return;
-    const answer = message.json();
-    if (isNotNow(answer)) return;
-    waiting.get(message.subject)?.(answer);
+    waiting.get(message.subject)?.(message.json());
     waiting.delete(message.subject);
   },
 });
@@ -71,11 +69,6 @@ nats.subscribe("hv.>", {
   },
 });
 await nats.flush();
-
-/** Nothing is decided: the service cannot see what it needs, and the same bytes may be judged later. */
-function isNotNow({ payload }) {
-  return payload.error?.retryable === true && payload.error.code === "internal_error";
-}
 
 /** Sends the same bytes until they are decided. */
 async function send(agent, type, more) {

@@ -12,8 +12,10 @@ import type { Domain } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import { type Fold, FoldError, type ObservedCursor } from "./fold.ts";
 
-/** How long one batch waits for an observed log before it is refused as retryable. */
+/** How long a batch waits for an observed log before it is refused as retryable. */
 const CATCH_UP_MS_MAX = 5_000;
+/** A question without answer is asked again after so long: an election on three copies is over in a few of them. */
+const ASK_AGAIN_MS = 250;
 
 /** How far an observed log goes, or why that is not known; never rejects, for nobody may be waiting yet. */
 export type ObservedEnd = Promise<{ lastSeq: number } | { error: unknown }>;
@@ -27,6 +29,8 @@ export class ObservedLog<State> {
   #cursor: ObservedCursor;
   #ahead: StoredMessage[] = [];
   #onArrival: (() => void) | undefined;
+  /** Since when no question was answered. */
+  #silentSince: number | undefined;
 
   /**
    * Goes on from `cursor`. `onNews` is called when entries have arrived, whether somebody waits for
@@ -65,10 +69,22 @@ export class ObservedLog<State> {
     );
   }
 
-  /** Folds up to an end that was asked for. Throws what the question met, or that it did not arrive in time. */
+  /**
+   * Folds up to an end that was asked for. A question that met a silent bus is asked again; throws what it
+   * met once the silence has lasted too long, and at once while it goes on, or that the log did not arrive in time.
+   */
   async catchUp(fold: Fold<State>, end: ObservedEnd): Promise<void> {
-    const answer = await end;
-    if ("error" in answer) throw answer.error;
+    this.#silentSince ??= this.#clock.monotonic();
+    let answer = await end;
+    while ("error" in answer) {
+      const isSilence =
+        answer.error instanceof HarmovelaError && answer.error.category === "dependency";
+      const waited = this.#clock.monotonic() - this.#silentSince;
+      if (!isSilence || waited >= CATCH_UP_MS_MAX) throw answer.error;
+      await new Promise<void>((resolve) => this.#clock.after(ASK_AGAIN_MS, resolve));
+      answer = await this.askEnd();
+    }
+    this.#silentSince = undefined;
     await this.foldUpTo(fold, answer.lastSeq);
   }
 

@@ -233,21 +233,52 @@ describe("as leader", () => {
     await using server = await startNatsServer();
     await using sender = await openSender(server.url);
     let isSilent = false;
+    let questions = 0;
     const around = (bus: Bus): Bus =>
       altered(bus, {
-        streamState: (stream) =>
-          isSilent && stream === logStream("tasks")
-            ? Promise.reject(silence())
-            : bus.streamState(stream),
+        streamState: (stream) => {
+          if (!isSilent || stream !== logStream("tasks")) return bus.streamState(stream);
+          questions += 1;
+          return Promise.reject(silence());
+        },
       });
-    await using observer = await openObserver(server.url, { around });
+    await using observer = await openObserver(server.url, { around, clock: hurriedClock });
     await observer.host.untilLeading();
     const fact = envelope("memory.fact.added", { payload: { fact_id: "f", value: 1 } });
     isSilent = true;
     const refused = await sender.send(fact);
     assert.equal(errorOf(refused).code, "internal_error");
     assert.equal(errorOf(refused).retryable, true);
+    assert.ok(questions >= 10, `it was asked ${questions} times before anything was refused`);
+    questions = 0;
+    assert.equal(errorOf(await sender.send(fact)).code, "internal_error");
+    assert.ok(
+      questions < 10,
+      `asked ${questions} times: while silence goes on nobody waits for its end`,
+    );
     isSilent = false;
     assert.equal((await sender.send(fact)).type, "event.acknowledged");
+  });
+
+  test("an observed log that answers again after a moment: nothing is refused", async () => {
+    await using server = await startNatsServer();
+    await using sender = await openSender(server.url);
+    let failing = 0;
+    const around = (bus: Bus): Bus =>
+      altered(bus, {
+        streamState: (stream) => {
+          if (failing === 0 || stream !== logStream("tasks")) return bus.streamState(stream);
+          failing -= 1;
+          return Promise.reject(silence());
+        },
+      });
+    await using observer = await openObserver(server.url, { around });
+    await observer.host.untilLeading();
+    for (const name of ["f", "g"]) {
+      failing = 3;
+      const fact = envelope("memory.fact.added", { payload: { fact_id: name, value: 1 } });
+      assert.equal((await sender.send(fact)).type, "event.acknowledged");
+      assert.equal(failing, 0);
+    }
   });
 });
