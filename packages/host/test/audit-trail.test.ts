@@ -164,6 +164,16 @@ test("more than it holds is read from the log when there is time", async () => {
   await world.assertRecorded();
 });
 
+test("what is given up while a batch grows is not taken for recorded", async () => {
+  const world = await World.open();
+  const trail = world.trail(world.entries.length, world.bus, 100);
+  await pass(world.clock, 100);
+  for (const entry of await world.log(150, 1)) trail.stored(entry);
+  await pass(world.clock, 5_000);
+  await world.run(trail.close(5_000));
+  await world.assertRecorded();
+});
+
 test("an entry that is foreign to every fold is none of it", async () => {
   const world = await World.open();
   await world.log(3, 1);

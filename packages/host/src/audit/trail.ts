@@ -128,7 +128,8 @@ export class AuditTrail {
       if (this.#isBehind) await this.#insist(() => this.#catchUp());
       else if (this.#count > 0) {
         await this.#gather();
-        await this.#write(this.#take(), this.#chain);
+        // What was given up meanwhile is read from the log, from what was recorded last.
+        if (!this.#isBehind) await this.#write(this.#take(), this.#chain);
       } else if (this.#isHurried) return;
       else await this.#signal();
     }
