@@ -64,12 +64,18 @@ function writeRefusal(envelope: Envelope, grants: Grants): ErrorPayload | undefi
   return mayWrite(grants, domain) ? undefined : scopeRefusal(`write:${domain}`);
 }
 
-/** Whoever is confined to some targets addresses these, itself and the runtime. */
-function targetRefusal({ target, source }: Envelope, grants: Grants): ErrorPayload | undefined {
+/** Whoever is confined to some targets addresses these, itself and the runtime, and gives work to nobody else. */
+function targetRefusal(
+  { target, delegated_to: delegate, source }: Envelope,
+  grants: Grants,
+): ErrorPayload | undefined {
   const named = participantsIn(grants, "write");
-  if (named === undefined || target === undefined || target === source) return undefined;
-  if (isService(target) || isHarness(target) || named.includes(target)) return undefined;
-  return scopeRefusal(`write:${target}`);
+  if (named === undefined) return undefined;
+  for (const whom of [target, delegate]) {
+    if (whom === undefined || whom === source || isService(whom) || isHarness(whom)) continue;
+    if (!named.includes(whom)) return scopeRefusal(`write:${whom}`);
+  }
+  return undefined;
 }
 
 function requestRefusal(envelope: Envelope, grants: Grants): ErrorPayload | undefined {

@@ -172,6 +172,8 @@ describe("rights of a proved sender", () => {
       "write:interruptions",
     );
     assert.equal(asks({ target: "agent:b" }, { roles: [], scopes })?.scope, "write:agent:b");
+    const offered = { type: "delegation.requested", delegated_to: "agent:b" };
+    assert.equal(asks(offered, { roles: [], scopes })?.scope, "write:agent:b");
     for (const target of ["agent:lead", "agent:a", "service:x", "harness:x"]) {
       assert.equal(asks({ target }, { roles: [], scopes }), undefined, target);
     }

@@ -11,7 +11,7 @@ import {
   type RpcAddress,
   type Subscription,
 } from "@harmovela/bus";
-import { type Envelope, type Grants, type Instant, mayRead } from "@harmovela/envelope";
+import { type Envelope, type Grants, type Instant, isId, mayRead } from "@harmovela/envelope";
 import {
   HarmovelaError,
   type JsonObject,
@@ -210,7 +210,9 @@ export class Answerer<State> {
     if (audit !== undefined && !(to.verb === ISSUING_VERB && answer.error === undefined)) {
       const isOperator = options.borderReplyPrefix !== undefined && !this.#isAcross(prefix);
       const asker = { source: to.source, verb: to.verb, at: new Date(), isOperator };
-      audit.add(to.tenant, askedRecord(asker, message.data, answer));
+      // With keys nobody has such a name; without, it says nothing about anybody.
+      if (!isId(to.tenant) || !isId(to.source)) audit.lose(1);
+      else audit.add(to.tenant, askedRecord(asker, message.data, answer));
     }
     this.#reply(message.reply, prefix, answer);
   }

@@ -80,6 +80,19 @@ test("beyond its bound records are lost, counted, and an alarm; then it goes on"
   assert.deepEqual([stored.length, stored.at(-1)], [10_001, "acme last"]);
 });
 
+test("a batch that nobody will ever take is lost, and what comes after it is not", async () => {
+  const { clock, book, counters, alarms, verbs } = await open();
+  book.add("t".repeat(5_000), record("task"));
+  book.add("beta", record("why"));
+  await pass(clock, 5_000);
+  assert.deepEqual(await verbs(), ["beta why"]);
+  assert.equal(counters.get("audit_lost"), 1);
+  assert.deepEqual(
+    alarms.all().map(({ alarm }) => /cannot be written|lost/.test(alarm)),
+    [true, true],
+  );
+});
+
 test("a record names what was asked about, and holds nothing else of the question", () => {
   const asker = { source: "agent:a", verb: "task", at: new Date(0), isOperator: true };
   const question = { task_id: "t", key: "k".repeat(200), handoff_token: "secret", event_id: 7 };

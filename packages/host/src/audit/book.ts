@@ -13,7 +13,7 @@ import type { AuditRecord } from "./record.ts";
 const FLUSH_MS = 1_000;
 /** Records that wait to be written, of all tenants. */
 const WAITING_MAX = 10_000;
-/** Records in one message: of the longest names a third of what the stream takes. */
+/** Records in one message: with the longest names they fit into what the stream takes. */
 const MESSAGE_RECORDS_MAX = 200;
 
 export interface AuditBookOptions {
@@ -50,14 +50,20 @@ export class AuditBook {
   add(tenant: string, record: AuditRecord): void {
     if (this.#isClosed) return;
     if (this.#count >= WAITING_MAX) {
-      this.#lost += 1;
-      this.#options.counters.add("audit_lost");
+      this.lose(1);
       return;
     }
     const waiting = this.#waiting.get(tenant) ?? [];
     if (waiting.length === 0) this.#waiting.set(tenant, waiting);
     waiting.push(record);
     this.#count += 1;
+    this.#schedule();
+  }
+
+  /** So many will never be written. */
+  lose(count: number): void {
+    this.#lost += count;
+    this.#options.counters.add("audit_lost", count);
     this.#schedule();
   }
 
@@ -73,7 +79,7 @@ export class AuditBook {
     this.#cancel ??= this.#options.clock.after(FLUSH_MS, () => {
       this.#writing = this.#flush().finally(() => {
         this.#cancel = undefined;
-        if (this.#count > 0 && !this.#isClosed) this.#schedule();
+        if (this.#count + this.#lost > 0 && !this.#isClosed) this.#schedule();
       });
     });
   }
@@ -90,9 +96,11 @@ export class AuditBook {
       try {
         await this.#write(this.#underWay);
       } catch (error) {
-        const { category, message } = toHarmovelaError(error);
-        if (category !== "dependency") alarms.raise(`the audit cannot be written: ${message}`);
-        return;
+        const { category, retry, message } = toHarmovelaError(error);
+        if (category === "dependency" && retry !== "never") return;
+        // Nor will it be taken next time; what comes after it must not wait for it.
+        alarms.raise(`the audit cannot be written: ${message}`);
+        this.lose(this.#underWay.records.length);
       }
       this.#count -= this.#underWay.records.length;
       this.#underWay = undefined;

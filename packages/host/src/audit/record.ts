@@ -157,7 +157,9 @@ export function askedRecord(
   const error = objectIn(answer, "error");
   const { source, verb, at, isOperator } = asker;
   const verdict = answer.error === undefined ? "accepted" : "refused";
-  const record: AuditRecord = { at: at.toISOString(), verdict, source, verb };
+  const record: AuditRecord = { at: at.toISOString(), verdict, source };
+  // No read has a longer name.
+  name(record, "verb", verb);
   const params = paramsIn(question);
   for (const field of ["task_id", "session_id", "event_id", "key"] as const) {
     name(record, field, params[field]);
@@ -182,6 +184,7 @@ type Name =
   | "actor"
   | "event_id"
   | "type"
+  | "verb"
   | "target"
   | "task_id"
   | "session_id"

@@ -27,14 +27,16 @@ const BATCH_RECORDS = 2_000;
 /** … or so long after the first of them. */
 const BATCH_MS = 1_000;
 const PENDING_MAX = 20_000;
-/** One message with records, characters; what the stream takes is more than twice that. */
-const MESSAGE_CHARS_MAX = 256 * 1024;
+/** One message with records, characters, of three bytes at most: the stream takes 640 KiB. */
+const MESSAGE_CHARS_MAX = 200 * 1024;
 /** Tenants whose last message is remembered; of the others it is asked for. */
 const TENANTS_MAX = 10_000;
 /** Tenants that are written at once. */
 const WRITERS_MAX = 16;
 const READ_MAX = 1_000;
 const RETRY_MS = 500;
+/** A bus that is silent for so many attempts is no passing trouble. */
+const SILENT_ATTEMPTS_MAX = 20;
 /** A log that is not there up to where it is acknowledged is asked again after so long. */
 const STALL_MS = 10_000;
 
@@ -138,15 +140,18 @@ export class AuditTrail {
   /** Until it works or nobody wants it any more. */
   async #insist(work: () => Promise<void>): Promise<void> {
     const { clock, alarms } = this.#options;
-    while (!this.#isClosed) {
+    for (let attempts = 1; !this.#isClosed; attempts += 1) {
       try {
         await work();
         return;
       } catch (error) {
-        const { category, code, message } = toHarmovelaError(error);
+        const { category, code, retry, message } = toHarmovelaError(error);
         // Another leader has written; the next attempt looks what.
         if (code === "append_conflict") continue;
-        if (category !== "dependency") alarms.raise(`the audit cannot be written: ${message}`);
+        const isPassing = category === "dependency" && retry !== "never";
+        if (!isPassing || attempts === SILENT_ATTEMPTS_MAX) {
+          alarms.raise(`the audit cannot be written: ${message}`);
+        }
         await new Promise<void>((resolve) => clock.after(RETRY_MS, resolve));
       }
     }
