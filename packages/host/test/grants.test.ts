@@ -104,3 +104,28 @@ test("grants without proved senders are a fault of the configuration", () => {
     (error: unknown) => error instanceof ConfigError && /HARMOVELA_GRANTS/.test(error.message),
   );
 });
+
+test("the audit is off where nobody is proved, unless it is asked for; what is no setting is named", () => {
+  assert.equal(readConfig({}).audit, false);
+  assert.equal(readConfig({ HARMOVELA_AUDIT: "off" }).audit, false);
+  const day = 86_400_000;
+  assert.deepEqual(readConfig({ HARMOVELA_AUDIT: "on" }).audit, {
+    maxAgeMs: 90 * day,
+    maxBytes: 1024 ** 3,
+  });
+  const limits = { HARMOVELA_AUDIT_DAYS: "7", HARMOVELA_AUDIT_BYTES: "20000000" };
+  assert.deepEqual(readConfig({ HARMOVELA_AUDIT: "on", ...limits }).audit, {
+    maxAgeMs: 7 * day,
+    maxBytes: 20_000_000,
+  });
+  for (const [name, value] of [
+    ["HARMOVELA_AUDIT", "maybe"],
+    ["HARMOVELA_AUDIT_DAYS", "0"],
+    ["HARMOVELA_AUDIT_BYTES", "1000"],
+  ] as const) {
+    assert.throws(
+      () => readConfig({ [name]: value }),
+      (error: unknown) => error instanceof ConfigError && error.message.includes(name),
+    );
+  }
+});
