@@ -231,7 +231,8 @@ function parseType(tokens: string[], from: number): { name: string | undefined }
   for (let i = from; i < tokens.length; i++) {
     const token = tokens[i] ?? "";
     const segment = token === "-" ? "" : decodeToken(token);
-    if (segment === undefined) return undefined;
+    // A dot always parts two tokens, so it has no other spelling.
+    if (segment === undefined || segment.includes(".")) return undefined;
     name = i === from ? segment : `${name}.${segment}`;
   }
   return { name };

@@ -190,11 +190,15 @@ test("what is not in the grammar is no address", () => {
     "hv.acme.in.tasks.a.task.*",
     "hv.acme.in.tasks.>",
     "hv.*.in.tasks.a.b",
+    // The dots of a type part tokens: a rule about task.created must not be passed by another spelling.
+    "hv.acme.in.tasks.a.task%2Ecreated",
+    "hv.acme.in.tasks.a.%2E",
     `hv.acme.in.tasks.${"x".repeat(INTAKE_SUBJECT_LENGTH_MAX)}.task.created`,
   ];
   for (const subject of bad) assert.equal(parseIntakeSubject(subject), undefined, subject);
   assert.equal(parseLogSubject("hv.acme.ev.tasks.a.b.task.created"), undefined);
   assert.equal(parseEvSubject("hv.acme.log.tasks.a.b.task.created"), undefined);
+  assert.equal(parseLogSubject("hv.acme.log.tasks.a.b.task%2Ecreated"), undefined);
   assert.equal(parseLogSubject("hv.acme.log.tasks.a.%62.task.created"), undefined);
   assert.equal(parseRpcSubject("hv.acme.rpc.a.tasks.tree.more"), undefined);
   assert.equal(parseControlSubject("hv.acme.ctl.tasks.-"), undefined);

@@ -25,13 +25,12 @@ import type { Counters } from "./counters.ts";
 import { grantsOf } from "./grants.ts";
 import type { HostStatus } from "./host.ts";
 import type { HostOptions } from "./options.ts";
+import { ReadsUnderWay } from "./reads-under-way.ts";
 
 /** A read that names a cursor waits for it this long. */
 const CURSOR_WAIT_MS_MAX = 5_000;
 /** How often it looks whether the cursor was reached. */
 const CURSOR_LOOK_MS = 10;
-/** Reads under way; beyond it they are refused as retryable. */
-const READS_MAX = 1_000;
 /** An answer must fit into one message. */
 const ANSWER_BYTES_MAX = 900_000;
 const PARAMS_BYTES_MAX = 64 * 1024;
@@ -75,7 +74,7 @@ const decoder = new TextDecoder();
 export class Answerer<State> {
   readonly #context: AnswererContext<State>;
   #subscriptions: Subscription[] = [];
-  #underWay = 0;
+  readonly #underWay = new ReadsUnderWay();
   #isClosed = false;
   readonly #started = new Date().toISOString();
 
@@ -173,18 +172,19 @@ export class Answerer<State> {
       this.#conclude(message, to, prefix, { status: this.#statusFor(prefix) });
       return;
     }
-    if (this.#underWay >= READS_MAX) {
+    const { tenant, source } = to;
+    if (!this.#underWay.begin(tenant, source)) {
       const busy = new HarmovelaError("internal_error", "too many reads", {
         category: "dependency",
+        details: { reason: "rate_limited" },
       });
       this.#conclude(message, to, prefix, {
         error: busy.toErrorPayload() as unknown as JsonObject,
       });
       return;
     }
-    this.#underWay += 1;
     const end = (answer: JsonObject): void => {
-      this.#underWay -= 1;
+      this.#underWay.end(tenant, source);
       this.#conclude(message, to, prefix, answer);
     };
     const fail = (error: unknown): void =>
@@ -192,7 +192,7 @@ export class Answerer<State> {
     const answered = isIssue ? this.#issue(to, message.data) : this.#answer(to, message.data);
     answered.then((found) => {
       if (found === undefined) {
-        this.#underWay -= 1;
+        this.#underWay.end(tenant, source);
         return;
       }
       const { view, answer } = found;

@@ -5,6 +5,7 @@ const NAMES = [
   "begun",
   "derived",
   "rejected",
+  "limited",
   "late",
   "duplicates",
   "ignored",

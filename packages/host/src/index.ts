@@ -27,6 +27,7 @@ export {
   type ServiceDefinition,
 } from "./service.ts";
 export { cut, instantPacking, type Packing, readSnapshot } from "./snapshot/format.ts";
+export { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 export { openTokenKeyFile, tokenKeyFileIn } from "./token-key-file.ts";
 export {
   generateTokenKeys,

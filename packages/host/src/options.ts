@@ -12,6 +12,7 @@ import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
 import type { GrantsRegistry } from "./grants.ts";
 import type { Packing } from "./snapshot/format.ts";
+import type { SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a read may use besides the state. */
@@ -79,6 +80,8 @@ export interface HostOptions<State> {
   replyPrefix(tenant: string, source: string): string;
   /** Further replies to reads that are answered: those that the server has moved at the border of accounts. Default none. */
   borderReplyPrefix?: string;
+  /** What each source may send; without it as much as it likes. */
+  sourceLimits?: SourceLimits;
   /** How long the log keeps its entries at least, milliseconds; they go when no snapshot needs them either. */
   retentionMs: number;
   /** Entries after which another snapshot is taken. Default 50,000. */

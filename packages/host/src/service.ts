@@ -20,6 +20,7 @@ import { type GrantsRegistry, NO_REGISTRY } from "./grants.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
 import type { AuditLimits, ReadHandler, TokenIssuer } from "./options.ts";
+import { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a service is, wherever it runs. */
@@ -78,6 +79,8 @@ export interface ServiceConfig {
   grants?: GrantsRegistry;
   /** The record of decisions (architecture, section 3). Default: with credentials, 90 days in 1 GiB; false: none. */
   audit?: Partial<AuditLimits> | boolean;
+  /** What each source may send to this service; counts only with credentials. Default `SOURCE_LIMITS`. */
+  sourceLimits?: SourceLimits;
   /** Default 60,000: how often a decider that asks for it is told of its observed logs, milliseconds. */
   observedEveryMs?: number;
 }
@@ -150,6 +153,8 @@ export async function openService<State>(
         ...(isAuthenticated
           ? { borderReplyPrefix: BORDER_REPLY_PREFIX, grants: config.grants ?? NO_REGISTRY }
           : {}),
+        // Without credentials a flood comes under any name, and a limit would shut its victims out.
+        ...(isAuthenticated ? { sourceLimits: config.sourceLimits ?? SOURCE_LIMITS } : {}),
       });
       const companion = definition.companion?.({
         bus: writer,
