@@ -1,8 +1,11 @@
 /** A server with accounts as `harmovela agent` and `harmovela service` write them, and who is on it. */
 import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createTracker } from "@harmovela/belief-tracker";
 import {
   authFromFile,
@@ -14,6 +17,7 @@ import {
   systemClock,
 } from "@harmovela/bus";
 import { enrol, grantsFileOf, keyFile } from "@harmovela/cli";
+import { type Agent, connect } from "@harmovela/client";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import type { Domain } from "@harmovela/envelope";
 import {
@@ -33,6 +37,13 @@ import { PlainAgent } from "./plain-agent.ts";
 
 /** Whose services run; the attester notes by itself what it has seen, so its log is never still. */
 const JUDGED = ["tasks", "beliefs", "interruptions"] as const;
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const SERVICES: Record<Domain, string> = {
+  tasks: "delegation-coordinator",
+  beliefs: "belief-tracker",
+  interruptions: "interruption-manager",
+  provenance: "provenance-attester",
+};
 /** So that the snapshots are written while the test runs. */
 const SNAPSHOT_ENTRIES = 20;
 
@@ -42,6 +53,8 @@ export class Stage implements AsyncDisposable {
   readonly folder: string;
   services: RunningService[] = [];
   readonly #agents: PlainAgent[] = [];
+  readonly #sdkAgents: Agent[] = [];
+  readonly #processes: ChildProcess[] = [];
 
   private constructor(server: NatsServer, operator: JetStreamBus, folder: string) {
     this.server = server;
@@ -50,7 +63,7 @@ export class Stage implements AsyncDisposable {
   }
 
   /** Services that lead, and keys for these agents, as in `acme agent:worker`; without rights they have all. */
-  static async open(agents: readonly Enrolled[]): Promise<Stage> {
+  static async open(agents: readonly Enrolled[], { services = true } = {}): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "harmovela-keys-"));
     const config = join(folder, "agents.conf");
     for (const domain of DOMAINS) {
@@ -79,7 +92,7 @@ export class Stage implements AsyncDisposable {
       auth: authFromFile(join(folder, "operator.nk")),
     });
     const stage = new Stage(server, operator, folder);
-    await stage.startServices();
+    if (services) await stage.startServices();
     return stage;
   }
 
@@ -108,6 +121,36 @@ export class Stage implements AsyncDisposable {
 
   async stopServices(): Promise<void> {
     for (const service of this.services.splice(0)) await service.close();
+  }
+
+  /** A service as a process of its own, with its keys. */
+  spawnService(domain: Domain): ChildProcess {
+    const keyOf = (connection: string) => join(this.folder, `${domain}.${connection}.nk`);
+    const main = join(root, `services/${SERVICES[domain]}/src/main.ts`);
+    const child = spawn(process.execPath, ["--conditions=development", "--import", "tsx", main], {
+      cwd: root,
+      env: {
+        ...process.env,
+        HARMOVELA_SERVERS: this.server.url,
+        HARMOVELA_CREDS_WRITER: keyOf("writer"),
+        HARMOVELA_CREDS_ANSWERER: keyOf("answerer"),
+      },
+      stdio: "ignore",
+    });
+    this.#processes.push(child);
+    return child;
+  }
+
+  /** An agent of the SDK, with the file that the command wrote. */
+  async sdkAgent(tenant: string, name: string): Promise<Agent> {
+    const agent = await connect({
+      servers: this.server.url,
+      tenant,
+      agent: name,
+      auth: authFromFile(join(this.folder, keyFile([tenant, name]))),
+    });
+    this.#sdkAgents.push(agent);
+    return agent;
   }
 
   async agent(tenant: string, name: string): Promise<PlainAgent> {
@@ -139,7 +182,13 @@ export class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const agent of this.#sdkAgents) await agent.close();
     for (const agent of this.#agents) await agent.close();
+    for (const child of this.#processes) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
     await this.stopServices();
     await this.operator.close();
     await this.server[Symbol.asyncDispose]();

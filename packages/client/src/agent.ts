@@ -11,6 +11,7 @@ import {
 import { type Domain, domainOf, isId, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import { Beliefs } from "./beliefs.ts";
+import { BucketShelf, type CheckpointShelf } from "./checkpoint-shelf.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
 import { type CompensateOptions, toCompensated, toCompensation } from "./compensation.ts";
 import { formatCursor, parseCursor } from "./cursor.ts";
@@ -28,10 +29,13 @@ import { taskOf } from "./filter.ts";
 import { Interruptions } from "./interruptions.ts";
 import type { JobFunction } from "./job.ts";
 import type { Observed } from "./lane.ts";
+import { type Logs, StreamLogs } from "./logs.ts";
 import { Observation, type ObserveOptions } from "./observation.ts";
 import { Outbox } from "./outbox.ts";
 import { askService, type Reading, type ReadOptions } from "./reads.ts";
+import { ReplayLogs } from "./replays.ts";
 import { RETRY_DEFAULTS, type RetryOptions } from "./retry.ts";
+import { ServiceShelf } from "./service-shelf.ts";
 import { type SubmitSpec, type TaskAgent, TaskHandle } from "./task-handle.ts";
 import { TaskStream } from "./task-stream.ts";
 import { TaskWatch } from "./task-watch.ts";
@@ -46,6 +50,12 @@ export interface AgentOptions {
   agent: string;
   /** When it is given it is also stamped as `tenant_id`. Default "default". */
   tenant?: string;
+  /**
+   * "streams": it reads logs and keeps checkpoints as streams, for which it needs rights to JetStream.
+   * "services": the services do both for it; what a key of an agent allows is enough. Default "streams",
+   * for `connect` with `auth` "services".
+   */
+  access?: "streams" | "services";
   retry?: RetryOptions;
   /** Envelopes without a verdict; further calls wait. Default 512. */
   maxOutstanding?: number;
@@ -84,6 +94,7 @@ export class Agent {
   readonly #noServiceMs: number;
   readonly #closeBus: () => Promise<void>;
   readonly #outbox: Outbox;
+  readonly #logs: Logs;
   readonly #observations = new Set<Observation>();
   readonly #lastCursors = new Map<string, readonly string[]>();
   /** The newest position that a verdict has named, for each domain: later reads must hold it. */
@@ -108,6 +119,10 @@ export class Agent {
     this.#drainMs = options.drainMs ?? DRAIN_MS;
     this.#noServiceMs = bounds.noServiceMs;
     this.#closeBus = closeBus;
+    this.#logs =
+      options.access === "services"
+        ? new ReplayLogs({ bus, clock, tenant, agent })
+        : new StreamLogs(bus, tenant);
     const context = { bus, clock, bounds, random };
     this.#outbox = new Outbox(context, options.maxOutstanding ?? OUTSTANDING_MAX);
     this.#tasks = {
@@ -138,11 +153,7 @@ export class Agent {
       ...this.#tasks,
       name: agent,
       clock,
-      // Made by the service with as many copies as it is told to make.
-      checkpoints: new CheckpointStore(
-        bus.openBlobs({ bucket: CHECKPOINT_BUCKET, replicas: 1, mayCreate: false }),
-        tenant,
-      ),
+      checkpoints: new CheckpointStore(this.#openShelf(options.access), tenant),
       interruptions: this.interruptions,
       interruptionWatch,
       desk: new TokenDesk((verb, params, bounds) => this.read("tasks", verb, params, bounds)),
@@ -201,9 +212,8 @@ export class Agent {
     this.#assertOpen();
     const observation = new Observation(
       {
-        bus: this.#bus,
+        logs: this.#logs,
         clock: this.#clock,
-        tenant: this.tenant,
         lastOf: (key) => this.#lastCursors.get(key),
         onClosed: (closed) => {
           this.#observations.delete(closed);
@@ -360,6 +370,25 @@ export class Agent {
       throw error;
     }
     return handle;
+  }
+
+  #openShelf(access: AgentOptions["access"]): CheckpointShelf {
+    if (access !== "services") {
+      // Made by the service with as many copies as it is told to make.
+      const bucket = { bucket: CHECKPOINT_BUCKET, replicas: 1, mayCreate: false };
+      return new BucketShelf(this.#bus.openBlobs(bucket), this.tenant);
+    }
+    return new ServiceShelf({
+      clock: this.#clock,
+      ask: async (verb, params, timeoutMs) => {
+        // The service must know that the task is this agent's.
+        const seq = this.#known.get("tasks");
+        const seen: JsonObject =
+          seq === undefined ? {} : { seen: formatCursor({ domain: "tasks", seq }) };
+        const asked = { ...seen, ...params };
+        return (await this.read("interruptions", verb, asked, { timeoutMs })).result;
+      },
+    });
   }
 
   async #publishJudged(draft: Draft): Promise<Verdict> {

@@ -13,6 +13,8 @@ const NAMES = [
   "verdicts",
   "replies_dropped",
   "reads",
+  "replays",
+  "acts",
   "requests",
   "obligations_failed",
   "leaderships",

@@ -17,8 +17,17 @@ export {
 export { type Host, type HostStatus, openHost } from "./host.ts";
 export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
 export { openHostPatiently } from "./open-patiently.ts";
-export type { AuditLimits, HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
+export type {
+  Act,
+  AuditLimits,
+  HostOptions,
+  ReadContext,
+  ReadHandler,
+  TokenIssuer,
+} from "./options.ts";
+export { REPLAYS_PER_AGENT_MAX, ReplayDesk } from "./replay/desk.ts";
 export {
+  type Acts,
   type Companion,
   type CompanionContext,
   openService,

@@ -34,6 +34,15 @@ export type ReadHandler<State> = (
   context: ReadContext,
 ) => JsonValue | Promise<JsonValue>;
 
+/**
+ * A question that changes something beside the state, asked of the leader alone; throws a HarmovelaError
+ * for what it refuses. What it rests on it looks up itself (`CompanionContext.leading`).
+ */
+export type Act = (
+  who: { tenant: string; source: string },
+  params: JsonObject,
+) => Promise<JsonValue>;
+
 /** Decides about a token that somebody asks for (spec 7); pure. */
 export type TokenIssuer<State> = (
   state: State,
@@ -59,6 +68,8 @@ export interface HostOptions<State> {
   /** Domains whose logs the decider folds too. */
   observes: readonly Domain[];
   reads: Readonly<Record<string, ReadHandler<State>>>;
+  /** By verb; the leader alone answers. */
+  acts?: Readonly<Record<string, Act>>;
   /** The read `token`, which the leader alone answers; needs `tokens`. */
   issueToken?: TokenIssuer<State>;
   /** Keys for handoff tokens; without them every token is opaque. */

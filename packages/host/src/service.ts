@@ -19,7 +19,7 @@ import type { AgentKeys } from "./agent-keys.ts";
 import { type GrantsRegistry, NO_REGISTRY } from "./grants.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
-import type { AuditLimits, ReadHandler, TokenIssuer } from "./options.ts";
+import type { Act, AuditLimits, ReadHandler, TokenIssuer } from "./options.ts";
 import { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
 
@@ -36,6 +36,13 @@ export interface ServiceDefinition<State> {
   issueToken?: TokenIssuer<State>;
   /** What it does beside judging, in every process that runs it. It must not fail: the service goes on without. */
   companion?: (context: CompanionContext<State>) => Companion;
+  /** Questions that change something beside the state, by verb; the leader answers them. */
+  openActs?: (context: CompanionContext<State>) => Acts;
+}
+
+export interface Acts {
+  readonly verbs: Readonly<Record<string, Act>>;
+  close(): void;
 }
 
 export interface CompanionContext<State> {
@@ -127,14 +134,25 @@ export async function openService<State>(
     try {
       const isAuthenticated = writerAuth !== undefined;
       const open = waitOnFirstConnect ? openHostPatiently : openHost;
-      const host = await open({
-        ...definition,
+      let host: Host<State> | undefined;
+      const context: CompanionContext<State> = {
+        bus: writer,
+        clock: systemClock,
+        logger: config.logger.child({ domain: definition.domain, instance }),
+        replicas: config.replicas ?? 1,
+        leading: () => host?.leading(),
+      };
+      const { openActs, companion: openCompanion, ...parts } = definition;
+      const acts = openActs?.(context);
+      const opened = await open({
+        ...parts,
+        ...(acts === undefined ? {} : { acts: acts.verbs }),
         version: config.version,
         instance,
         writer,
         answerer,
         clock: systemClock,
-        logger: config.logger.child({ domain: definition.domain, instance }),
+        logger: context.logger,
         ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
         ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
         ...(config.observedEveryMs === undefined
@@ -156,18 +174,14 @@ export async function openService<State>(
         // Without credentials a flood comes under any name, and a limit would shut its victims out.
         ...(isAuthenticated ? { sourceLimits: config.sourceLimits ?? SOURCE_LIMITS } : {}),
       });
-      const companion = definition.companion?.({
-        bus: writer,
-        clock: systemClock,
-        logger: config.logger.child({ domain: definition.domain, instance }),
-        replicas: config.replicas ?? 1,
-        leading: () => host.leading(),
-      });
+      host = opened;
+      const companion = openCompanion?.(context);
       return {
-        host,
+        host: opened,
         close: async () => {
           await companion?.close();
-          await host.close();
+          await opened.close();
+          acts?.close();
           await Promise.all([writer.close(), answerer.close()]);
         },
       };
