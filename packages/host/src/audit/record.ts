@@ -148,6 +148,9 @@ function countedRecords(entry: LogEntry, counts: JsonValue | undefined): Audited
   });
 }
 
+/** What is longer brings something with it that is not worth reading twice. */
+const QUESTION_BYTES_MAX = 4_096;
+
 /** What a question was about, and how it was answered. */
 export function askedRecord(
   asker: { source: string; verb: string; at: Date; isOperator: boolean },
@@ -171,6 +174,7 @@ export function askedRecord(
 }
 
 function paramsIn(question: Uint8Array): JsonObject {
+  if (question.length > QUESTION_BYTES_MAX) return {};
   try {
     const params = JSON.parse(new TextDecoder().decode(question)) as JsonValue;
     return isObject(params) ? params : {};
