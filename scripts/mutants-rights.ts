@@ -36,7 +36,7 @@ export const RIGHTS_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "audit: a successor believes its predecessor and not the server",
-    file: "packages/host/src/audit/trail.ts",
+    file: "packages/host/src/audit/shelf.ts",
     find: "const fresh = records.filter(({ position }) => position > known.to);",
     replace: "const fresh = records;",
     tests: [TRAIL],

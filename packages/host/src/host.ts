@@ -440,6 +440,7 @@ class RunningHost<State> implements Host<State> {
       lateWork: this.#lateWork,
       snapshots: this.#snapshots,
       isLeaseHeld: () => this.#lease?.isHeld === true,
+      incarnation: log.created,
     });
     const streams = { log: log.created, intake: intake.created };
     this.#term = term;

@@ -75,6 +75,8 @@ export interface TermContext<State> {
   /** None where the decider's state cannot be written down. */
   snapshots: SnapshotStore<State> | undefined;
   isLeaseHeld(): boolean;
+  /** Of the log: its creation time. */
+  incarnation: string;
 }
 
 /** The ends of the observed logs, asked for when so many messages had arrived. */

@@ -46,9 +46,14 @@ class World {
     return settled(this.clock, promise);
   }
 
-  trail(position: number, bus: Bus = this.bus, pendingMax = 1_000): AuditTrail {
+  trail(
+    position: number,
+    bus: Bus = this.bus,
+    pendingMax = 1_000,
+    incarnation = "first",
+  ): AuditTrail {
     const { clock, counters, alarms } = this;
-    const parts = { bus, clock, counters, alarms };
+    const parts = { bus, clock, counters, alarms, incarnation };
     return new AuditTrail({ ...parts, domain: "tasks", position, pendingMax });
   }
 
@@ -175,6 +180,19 @@ test("what is given up while a batch grows is not taken for recorded", async () 
   await pass(world.clock, 5_000);
   await world.run(trail.close(5_000));
   await world.assertRecorded();
+});
+
+test("a log that was made anew is recorded anew, whatever is recorded of the one before", async () => {
+  const world = await World.open();
+  await world.log(20, 1);
+  const before = world.trail(world.entries.length);
+  await pass(world.clock, 2_000);
+  await world.run(before.close(1_000));
+  const anew = world.trail(world.entries.length, world.bus, 1_000, "second");
+  await pass(world.clock, 2_000);
+  await world.run(anew.close(1_000));
+  const twice = [...world.entries, ...world.entries];
+  assertRecorded(await world.run(readAudit(world.bus)), twice);
 });
 
 test("an entry that is foreign to every fold is none of it", async () => {

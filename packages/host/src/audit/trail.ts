@@ -7,8 +7,6 @@
  * A3 A message holds records of one tenant, in the order of the log.
  */
 import {
-  AUDIT_STREAM,
-  auditSubject,
   type Bus,
   type Clock,
   decodeFrame,
@@ -21,20 +19,19 @@ import { toHarmovelaError } from "@harmovela/failure";
 import type { Alarms } from "../alarms.ts";
 import type { Counters } from "../counters.ts";
 import { recordsOf } from "./record.ts";
+import { AuditShelf, type Link, type Pending, partsOf } from "./shelf.ts";
 
 /** Records that wait are written when there are so many, … */
 const BATCH_RECORDS = 2_000;
 /** … or so long after the first of them. */
 const BATCH_MS = 1_000;
 const PENDING_MAX = 20_000;
-/** One message with records, characters, of three bytes at most: the stream takes 640 KiB. */
-const MESSAGE_CHARS_MAX = 200 * 1024;
-/** Tenants whose last message is remembered; of the others it is asked for. */
-const TENANTS_MAX = 10_000;
 /** Tenants that are written at once. */
 const WRITERS_MAX = 16;
 const READ_MAX = 1_000;
 const RETRY_MS = 500;
+/** So often in a row it is looked at once what another one has written. */
+const CONFLICTS_MAX = 10;
 /** A bus that is silent for so many attempts is no passing trouble. */
 const SILENT_ATTEMPTS_MAX = 20;
 /** A log that is not there up to where it is acknowledged is asked again after so long. */
@@ -44,6 +41,8 @@ export interface AuditTrailOptions {
   bus: Bus;
   clock: Clock;
   domain: Domain;
+  /** Of the log: its creation time. */
+  incarnation: string;
   /** The log is stored up to here; what is stored later comes by `stored`. */
   position: number;
   alarms: Alarms;
@@ -52,35 +51,15 @@ export interface AuditTrailOptions {
   pendingMax?: number;
 }
 
-/** Records of one tenant with the entry that each is of; they stay together by that. */
-interface Pending {
-  position: number;
-  text: string;
-}
-
-interface Written {
-  /** Of its last message in the stream, 0 when there is none. */
-  seq: number;
-  /** It is recorded up to here. */
-  to: number;
-}
-
-/** An entry of ours, and the leadership in force there. */
-interface Link {
-  seq: number;
-  epoch: number;
-}
-
 export class AuditTrail {
   readonly #options: AuditTrailOptions;
-  readonly #written = new Map<string, Written>();
+  readonly #shelf: AuditShelf;
   #pending = new Map<string, Pending[]>();
   #count = 0;
   /** Position of the newest entry that is stored. */
   #stored: number;
   /** The log has to be read: nothing is taken as it comes. */
   #isBehind = true;
-  #marker: Written = { seq: 0, to: 0 };
   /** What was taken last, and what was recorded last; undefined before the first entry. */
   #chain: Link | undefined;
   #recorded: Link | undefined;
@@ -91,6 +70,7 @@ export class AuditTrail {
 
   constructor(options: AuditTrailOptions) {
     this.#options = options;
+    this.#shelf = new AuditShelf(options);
     this.#stored = options.position;
     this.#done = this.#run();
   }
@@ -147,8 +127,9 @@ export class AuditTrail {
       } catch (error) {
         const { category, code, retry, message } = toHarmovelaError(error);
         // Another leader has written; the next attempt looks what.
-        if (code === "append_conflict") continue;
-        const isPassing = category === "dependency" && retry !== "never";
+        if (code === "append_conflict" && attempts < CONFLICTS_MAX) continue;
+        const isPassing =
+          category !== "dependency" ? code === "append_conflict" : retry !== "never";
         if (!isPassing || attempts === SILENT_ATTEMPTS_MAX) {
           alarms.raise(`the audit cannot be written: ${message}`);
         }
@@ -158,12 +139,7 @@ export class AuditTrail {
   }
 
   async #begin(): Promise<void> {
-    const { bus, domain } = this.#options;
-    const stored = await bus.lastOn(AUDIT_STREAM, auditSubject(undefined, domain, "upto"));
-    if (stored === undefined) return;
-    const { to, epoch } = bodyOf(stored) as { to: number; epoch: number };
-    this.#marker = { seq: stored.seq, to };
-    this.#recorded = { seq: to, epoch };
+    this.#recorded = await this.#shelf.begin();
   }
 
   /** Reads what is stored and not recorded, until it has what `stored` goes on from. */
@@ -247,58 +223,14 @@ export class AuditTrail {
       for (let one = tenants.pop(); one !== undefined; one = tenants.pop()) {
         const [tenant, records] = one;
         for (const part of partsOf(records)) {
-          await this.#insist(() => this.#writePart(tenant, part));
+          await this.#insist(() => this.#shelf.write(tenant, part));
         }
       }
     };
     await Promise.all(Array.from({ length: Math.min(WRITERS_MAX, tenants.length) }, next));
     if (to === undefined) return;
-    await this.#insist(() => this.#mark(to));
+    await this.#insist(() => this.#shelf.mark(to));
     if (!this.#isClosed) this.#recorded = to;
-  }
-
-  async #writePart(tenant: string, records: readonly Pending[]): Promise<void> {
-    const { domain, counters } = this.#options;
-    const subject = auditSubject(tenant, domain, "judged");
-    const known = this.#written.get(tenant) ?? (await this.#lookUp(subject));
-    const fresh = records.filter(({ position }) => position > known.to);
-    const to = fresh.at(-1)?.position;
-    if (to === undefined) return;
-    const from = fresh[0]?.position ?? to;
-    const head = JSON.stringify({ tenant, log: logStream(domain), from, to }).slice(0, -1);
-    const data = `${head},"records":[${fresh.map(({ text }) => text).join(",")}]}`;
-    // Not known until the server has answered; then it is looked up.
-    this.#written.delete(tenant);
-    const seq = await this.#append(subject, data, known.seq);
-    if (this.#written.size >= TENANTS_MAX) this.#written.clear();
-    this.#written.set(tenant, { seq, to });
-    counters.add("audited", fresh.length);
-  }
-
-  async #lookUp(subject: string): Promise<Written> {
-    const stored = await this.#options.bus.lastOn(AUDIT_STREAM, subject);
-    return stored === undefined
-      ? { seq: 0, to: 0 }
-      : { seq: stored.seq, to: (bodyOf(stored) as { to: number }).to };
-  }
-
-  /** How far this domain is recorded, so that the next leader need not begin at the beginning. */
-  async #mark({ seq: to, epoch }: Link): Promise<void> {
-    if (to <= this.#marker.to) return;
-    const subject = auditSubject(undefined, this.#options.domain, "upto");
-    try {
-      const seq = await this.#append(subject, JSON.stringify({ to, epoch }), this.#marker.seq);
-      this.#marker = { seq, to };
-    } catch (error) {
-      this.#marker = await this.#lookUp(subject);
-      if (this.#marker.to < to) throw error;
-    }
-  }
-
-  async #append(subject: string, data: string, after: number): Promise<number> {
-    const headers = { "Nats-Expected-Last-Subject-Sequence": String(after) };
-    const { seq } = await this.#options.bus.store(subject, headers, Buffer.from(data));
-    return seq;
   }
 
   /** A batch grows for a while, unless it is large or somebody is in a hurry. */
@@ -329,24 +261,4 @@ export class AuditTrail {
       });
     });
   }
-}
-
-/** Messages of a bounded size; records of one entry stand in one. */
-function* partsOf(records: readonly Pending[]): Generator<readonly Pending[]> {
-  let from = 0;
-  let chars = 0;
-  for (const [at, { position, text }] of records.entries()) {
-    const isOfAnother = position !== records[at - 1]?.position;
-    if (at > from && isOfAnother && chars + text.length > MESSAGE_CHARS_MAX) {
-      yield records.slice(from, at);
-      from = at;
-      chars = 0;
-    }
-    chars += text.length;
-  }
-  if (from < records.length) yield records.slice(from);
-}
-
-function bodyOf({ data }: StoredMessage): unknown {
-  return JSON.parse(new TextDecoder().decode(data));
 }
