@@ -27,6 +27,7 @@ import {
   openTokenKeys,
   type RunningService,
   type ServiceDefinition,
+  type SourceLimits,
 } from "@harmovela/host";
 import { createManager } from "@harmovela/interruption-manager";
 import { createAttester } from "@harmovela/provenance-attester";
@@ -55,15 +56,28 @@ export class Stage implements AsyncDisposable {
   readonly #agents: PlainAgent[] = [];
   readonly #sdkAgents: Agent[] = [];
   readonly #processes: ChildProcess[] = [];
+  readonly #limits: SourceLimits | undefined;
 
-  private constructor(server: NatsServer, operator: JetStreamBus, folder: string) {
+  private constructor(
+    server: NatsServer,
+    operator: JetStreamBus,
+    folder: string,
+    limits: SourceLimits | undefined,
+  ) {
+    this.#limits = limits;
     this.server = server;
     this.operator = operator;
     this.folder = folder;
   }
 
-  /** Services that lead, and keys for these agents, as in `acme agent:worker`; without rights they have all. */
-  static async open(agents: readonly Enrolled[], { services = true } = {}): Promise<Stage> {
+  /**
+   * Services that lead, and keys for these agents, as in `acme agent:worker`; without rights they have all, and
+   * each may send what is usual unless told.
+   */
+  static async open(
+    agents: readonly Enrolled[],
+    { services = true, limits }: { services?: boolean; limits?: SourceLimits } = {},
+  ): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "harmovela-keys-"));
     const config = join(folder, "agents.conf");
     for (const domain of DOMAINS) {
@@ -91,7 +105,7 @@ export class Stage implements AsyncDisposable {
       name: "operator",
       auth: authFromFile(join(folder, "operator.nk")),
     });
-    const stage = new Stage(server, operator, folder);
+    const stage = new Stage(server, operator, folder, limits);
     if (services) await stage.startServices();
     return stage;
   }
@@ -111,6 +125,7 @@ export class Stage implements AsyncDisposable {
           tokens,
           grants: openGrantsFile(grantsFileOf(this.config), systemClock),
           snapshotEntries: SNAPSHOT_ENTRIES,
+          ...(this.#limits === undefined ? {} : { sourceLimits: this.#limits }),
           writerAuth: authFromFile(join(this.folder, `${domain}.writer.nk`)),
           answererAuth: authFromFile(join(this.folder, `${domain}.answerer.nk`)),
         }),
