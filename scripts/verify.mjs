@@ -95,6 +95,7 @@ const ONE_SERVER_IS_ENOUGH = [
   "test/chaos/interruption",
   "test/chaos/replicated",
   "test/conformance/",
+  "test/integration/attacks-replay",
   "test/integration/cli-",
   "test/integration/flood",
   "test/integration/lost-worker",
