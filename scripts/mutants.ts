@@ -20,8 +20,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Mutant } from "./mutant.ts";
+import { HOSTILE_MUTANTS } from "./mutants-hostile.ts";
 import { MUTANTS } from "./mutants-list.ts";
 import { PROVENANCE_MUTANTS } from "./mutants-provenance.ts";
+import { REPLAY_MUTANTS } from "./mutants-replay.ts";
 import { RIGHTS_MUTANTS } from "./mutants-rights.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -87,9 +89,13 @@ function withFault(copy: string, { file, find, replace, name }: Mutant, work: ()
 }
 
 const [wanted = ""] = process.argv.slice(2);
-const chosen = [...MUTANTS, ...PROVENANCE_MUTANTS, ...RIGHTS_MUTANTS].filter(({ name }) =>
-  name.includes(wanted),
-);
+const chosen = [
+  ...MUTANTS,
+  ...PROVENANCE_MUTANTS,
+  ...RIGHTS_MUTANTS,
+  ...HOSTILE_MUTANTS,
+  ...REPLAY_MUTANTS,
+].filter(({ name }) => name.includes(wanted));
 const copy = copyTree();
 const survivors: string[] = [];
 try {

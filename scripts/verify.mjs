@@ -73,6 +73,7 @@ const unit = () =>
     ...filesIn("packages", ".test.ts"),
     ...filesIn("services", ".test.ts"),
     ...filesIn("test/sim", ".test.ts"),
+    ...filesIn("test/fuzz", ".test.ts"),
     ...filesIn("test/contract", ".memory.test.ts"),
     ...filesIn("test/tidy", ".test.ts"),
   ].filter((path) => !path.endsWith(".int.test.ts"));
@@ -94,7 +95,9 @@ const ONE_SERVER_IS_ENOUGH = [
   "test/chaos/interruption",
   "test/chaos/replicated",
   "test/conformance/",
+  "test/integration/attacks-replay",
   "test/integration/cli-",
+  "test/integration/flood",
   "test/integration/lost-worker",
   "test/integration/process",
   "test/integration/races",

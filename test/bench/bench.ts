@@ -21,6 +21,7 @@ import { pause, preload, progress, startedTasks } from "./load.ts";
 import { median } from "./median.ts";
 import { provenance } from "./provenance.ts";
 import { bareRelay, productRelay } from "./relay.ts";
+import { sourceLimits } from "./source-limits.ts";
 
 const { values } = parseArgs({
   options: {
@@ -155,6 +156,7 @@ const isQuick = values.quick;
 envelopeCost(note);
 await throughput(isQuick ? 1 : 5, isQuick ? 60_000 : 150_000);
 await auditCost(note, isQuick ? 1 : 5, isQuick ? 60_000 : 150_000);
+await sourceLimits(note, isQuick ? 2 : 10, isQuick ? 30_000 : 60_000);
 await latency(note, isQuick ? 1_000 : 5_000);
 await cascadeRate(note, isQuick ? 2_000 : 10_000);
 await delegations(note, 1_000);

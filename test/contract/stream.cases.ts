@@ -56,8 +56,10 @@ export function streamCases(open: () => Promise<BusUnderTest>): void {
     const spec = freshSpec();
     assert.equal(await bus.streamState(spec.name), undefined);
     await assert.rejects(bus.read(spec.name, 1), { code: "no_service" });
+    await assert.rejects(bus.next(spec.name, 0, ">"), { code: "no_service" });
     await bus.provision(spec);
     assert.equal(await bus.read(spec.name, 1), undefined);
+    assert.equal(await bus.next(spec.name, 0, ">"), undefined);
   });
 
   test("what is stored is read back byte for byte, with its headers and the broker's time", async () => {
@@ -122,6 +124,28 @@ export function streamCases(open: () => Promise<BusUnderTest>): void {
     const state = await bus.streamState(spec.name);
     assert.equal(state?.lastSeq, 10);
     assert.ok((state?.firstSeq ?? 0) > 5 && (state?.bytes ?? 0) <= 4_000, JSON.stringify(state));
+  });
+
+  test("the next message of a kind is found, over others and over what is gone", async () => {
+    await using server = await open();
+    const bus = await server.connect("a");
+    const spec = freshSpec();
+    await bus.provision(spec);
+    for (const last of ["log.a", "log.b", "ctl.a", "log.b", "log.a"])
+      await bus.store(`${spec.name}.${last}`, { "Hv-At": last }, bytes(last));
+    const next = async (after: number, filter: string) => {
+      const found = await bus.next(spec.name, after, `${spec.name}.${filter}`);
+      if (found) assert.equal(`${spec.name}.${text(found.data)}`, found.subject);
+      return found && [found.seq, found.header("Hv-At")];
+    };
+    assert.deepEqual(await next(0, "log.>"), [1, "log.a"]);
+    assert.deepEqual(await next(1, "log.a"), [5, "log.a"]);
+    assert.deepEqual(await next(1, "*.a"), [3, "ctl.a"]);
+    assert.equal(await next(3, "ctl.>"), undefined);
+    assert.equal(await next(5, "log.>"), undefined);
+    assert.equal(await next(1_000, "log.>"), undefined);
+    await server.trim(spec.name, 4);
+    assert.deepEqual(await next(0, "log.>"), [4, "log.b"]);
   });
 
   test("a message without data and without headers is a message", async () => {

@@ -1,8 +1,11 @@
 /** A server with accounts as `harmovela agent` and `harmovela service` write them, and who is on it. */
 import assert from "node:assert/strict";
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { createTracker } from "@harmovela/belief-tracker";
 import {
   authFromFile,
@@ -14,6 +17,7 @@ import {
   systemClock,
 } from "@harmovela/bus";
 import { enrol, grantsFileOf, keyFile } from "@harmovela/cli";
+import { type Agent, connect } from "@harmovela/client";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import type { Domain } from "@harmovela/envelope";
 import {
@@ -23,6 +27,7 @@ import {
   openTokenKeys,
   type RunningService,
   type ServiceDefinition,
+  type SourceLimits,
 } from "@harmovela/host";
 import { createManager } from "@harmovela/interruption-manager";
 import { createAttester } from "@harmovela/provenance-attester";
@@ -33,6 +38,13 @@ import { PlainAgent } from "./plain-agent.ts";
 
 /** Whose services run; the attester notes by itself what it has seen, so its log is never still. */
 const JUDGED = ["tasks", "beliefs", "interruptions"] as const;
+const root = fileURLToPath(new URL("../../", import.meta.url));
+const SERVICES: Record<Domain, string> = {
+  tasks: "delegation-coordinator",
+  beliefs: "belief-tracker",
+  interruptions: "interruption-manager",
+  provenance: "provenance-attester",
+};
 /** So that the snapshots are written while the test runs. */
 const SNAPSHOT_ENTRIES = 20;
 
@@ -42,15 +54,30 @@ export class Stage implements AsyncDisposable {
   readonly folder: string;
   services: RunningService[] = [];
   readonly #agents: PlainAgent[] = [];
+  readonly #sdkAgents: Agent[] = [];
+  readonly #processes: ChildProcess[] = [];
+  readonly #limits: SourceLimits | undefined;
 
-  private constructor(server: NatsServer, operator: JetStreamBus, folder: string) {
+  private constructor(
+    server: NatsServer,
+    operator: JetStreamBus,
+    folder: string,
+    limits: SourceLimits | undefined,
+  ) {
+    this.#limits = limits;
     this.server = server;
     this.operator = operator;
     this.folder = folder;
   }
 
-  /** Services that lead, and keys for these agents, as in `acme agent:worker`; without rights they have all. */
-  static async open(agents: readonly Enrolled[]): Promise<Stage> {
+  /**
+   * Services that lead, and keys for these agents, as in `acme agent:worker`; without rights they have all, and
+   * each may send what is usual unless told.
+   */
+  static async open(
+    agents: readonly Enrolled[],
+    { services = true, limits }: { services?: boolean; limits?: SourceLimits } = {},
+  ): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "harmovela-keys-"));
     const config = join(folder, "agents.conf");
     for (const domain of DOMAINS) {
@@ -78,8 +105,8 @@ export class Stage implements AsyncDisposable {
       name: "operator",
       auth: authFromFile(join(folder, "operator.nk")),
     });
-    const stage = new Stage(server, operator, folder);
-    await stage.startServices();
+    const stage = new Stage(server, operator, folder, limits);
+    if (services) await stage.startServices();
     return stage;
   }
 
@@ -98,6 +125,7 @@ export class Stage implements AsyncDisposable {
           tokens,
           grants: openGrantsFile(grantsFileOf(this.config), systemClock),
           snapshotEntries: SNAPSHOT_ENTRIES,
+          ...(this.#limits === undefined ? {} : { sourceLimits: this.#limits }),
           writerAuth: authFromFile(join(this.folder, `${domain}.writer.nk`)),
           answererAuth: authFromFile(join(this.folder, `${domain}.answerer.nk`)),
         }),
@@ -108,6 +136,36 @@ export class Stage implements AsyncDisposable {
 
   async stopServices(): Promise<void> {
     for (const service of this.services.splice(0)) await service.close();
+  }
+
+  /** A service as a process of its own, with its keys. */
+  spawnService(domain: Domain): ChildProcess {
+    const keyOf = (connection: string) => join(this.folder, `${domain}.${connection}.nk`);
+    const main = join(root, `services/${SERVICES[domain]}/src/main.ts`);
+    const child = spawn(process.execPath, ["--conditions=development", "--import", "tsx", main], {
+      cwd: root,
+      env: {
+        ...process.env,
+        HARMOVELA_SERVERS: this.server.url,
+        HARMOVELA_CREDS_WRITER: keyOf("writer"),
+        HARMOVELA_CREDS_ANSWERER: keyOf("answerer"),
+      },
+      stdio: "ignore",
+    });
+    this.#processes.push(child);
+    return child;
+  }
+
+  /** An agent of the SDK, with the file that the command wrote. */
+  async sdkAgent(tenant: string, name: string): Promise<Agent> {
+    const agent = await connect({
+      servers: this.server.url,
+      tenant,
+      agent: name,
+      auth: authFromFile(join(this.folder, keyFile([tenant, name]))),
+    });
+    this.#sdkAgents.push(agent);
+    return agent;
   }
 
   async agent(tenant: string, name: string): Promise<PlainAgent> {
@@ -139,7 +197,13 @@ export class Stage implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    for (const agent of this.#sdkAgents) await agent.close();
     for (const agent of this.#agents) await agent.close();
+    for (const child of this.#processes) {
+      if (child.exitCode !== null || child.signalCode !== null) continue;
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    }
     await this.stopServices();
     await this.operator.close();
     await this.server[Symbol.asyncDispose]();

@@ -42,6 +42,9 @@ const PUBLISHED: Record<string, readonly string[]> = {
     `hv.acme.live.${HONEST}.session.heartbeat`,
     `hv.acme.rpc.${HONEST}.tasks.token`,
     `hv.beta.rpc.${MALLORY}.tasks.task`,
+    `hv.acme.rpc.${HONEST}.tasks.replay`,
+    `hv.beta.rpc.${HONEST}.tasks.replay`,
+    `hv.acme.rpc.${HONEST}.interruptions.checkpoint_get`,
   ],
   "what looks into streams": [
     "$JS.API.INFO",
@@ -201,7 +204,7 @@ describe("a reply subject that somebody else's rights would reach", () => {
       await attacked(
         async () => {
           mallory.nats.publish(mallory.intake("task.submitted"), "not an envelope", { reply });
-          for (const verb of ["status", "task", "token", "nothing"]) {
+          for (const verb of ["status", "task", "token", "replay", "nothing"]) {
             mallory.nats.publish(`hv.acme.rpc.${MALLORY}.tasks.${verb}`, "{}", { reply });
           }
           const named = headers();

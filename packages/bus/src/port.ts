@@ -208,6 +208,11 @@ export interface Bus {
   read(stream: string, seq: number): Promise<StoredMessage | undefined>;
   /** The newest message of one subject, without wildcards; undefined when there is none. */
   lastOn(stream: string, subject: string): Promise<StoredMessage | undefined>;
+  /**
+   * The first message above a position whose subject lies in a filter, read through the stream's leader: when
+   * it is undefined, nothing of the kind was stored up to where the stream ended when it was asked.
+   */
+  next(stream: string, after: number, filter: string): Promise<StoredMessage | undefined>;
   openReader(stream: string, options: ReaderOptions): Reader;
   openAppender(options: AppenderOptions): Appender;
   openLease(options: LeaseOptions): Lease;

@@ -1,6 +1,7 @@
 /** The streams of this system (architecture, section 3). */
 import type { Domain } from "@harmovela/envelope";
 import type { BlobInfo, StreamSpec } from "./port.ts";
+import { encodeToken } from "./tokens.ts";
 
 export interface StreamOptions {
   /** Default 1. */
@@ -77,8 +78,21 @@ export const BLOB_BUCKET = "HV_SNAPSHOTS";
 /** Where agents keep what they go on from. */
 export const CHECKPOINT_BUCKET = "HV_CHECKPOINTS";
 
+/** Of a checkpoint in that bucket. Tokens have no dots, so no two share a name. */
+export function checkpointName(tenant: string, taskId: string, checkpointId: string): string {
+  return `${checkpointPrefix(tenant, taskId)}${encodeToken(checkpointId)}`;
+}
+
+/** What the names of all checkpoints of a task begin with. */
+export function checkpointPrefix(tenant: string, taskId: string): string {
+  return `${encodeToken(tenant)}.${encodeToken(taskId)}.`;
+}
+
 /** Room for checkpoints unless the service is told otherwise: 128 of the largest. */
 export const CHECKPOINT_STORE_BYTES: number = 1024 * 1024 * 1024;
+
+/** Largest checkpoint that the store takes: larger state belongs into a store of its own, named by its location. */
+export const CHECKPOINT_BYTES_MAX: number = 8 * 1024 * 1024;
 
 /** What is noted about a blob, as JSON: it travels in one message with the blob's name. */
 export const BLOB_NOTES_MAX = 8_192;

@@ -66,6 +66,40 @@ export function evSubject(to: Partial<LogAddress> & { tenant: string; domain: Do
   return entrySubject("ev", to);
 }
 
+/** Which entries of one tenant's events in a log are meant; what is left out may be anything. */
+export interface EntrySelection {
+  readonly source?: string;
+  readonly target?: string;
+  /** Segments; `*` is one of them, a last `*` one or more. */
+  readonly type?: string;
+}
+
+/** Segments that stand for themselves in a subject, and `*`. */
+const TYPE_PATTERN = /^(?:\*|[a-z0-9_]+)(?:\.(?:\*|[a-z0-9_]+))*$/;
+
+/** Whether a type can be selected by its subject. */
+export function isTypePattern(type: string): boolean {
+  return TYPE_PATTERN.test(type);
+}
+
+/**
+ * The filter of these entries: in the log (`log`), or as observers hear them (`ev`). Names are escaped and a
+ * type is a pattern of segments, so it never reaches another tenant, another domain or control entries.
+ * Throws `invalid_argument` when the type is no pattern or the filter would be too long.
+ */
+export function entryFilter(
+  space: "log" | "ev",
+  to: { tenant: string; domain: Domain },
+  { source, target, type = "*" }: EntrySelection = {},
+): string {
+  if (!isTypePattern(type))
+    throw new HarmovelaError("invalid_argument", "that is no pattern of a type");
+  const name = (text: string | undefined) => (text === undefined ? "*" : encodeToken(text));
+  return bounded(
+    `hv.${encodeToken(to.tenant)}.${space}.${to.domain}.${name(source)}.${name(target)}.${type.replace(/(^|\.)\*$/, "$1>")}`,
+  );
+}
+
 /** Control entries, which are not republished: `hv.<tenant>.ctl.<domain>.<kind>`; no tenant is `-`. */
 export function controlSubject(tenant: string | undefined, domain: Domain, kind: string): string {
   return bounded(`hv.${encodeToken(tenant)}.ctl.${domain}.${encodeToken(kind)}`);
@@ -231,7 +265,8 @@ function parseType(tokens: string[], from: number): { name: string | undefined }
   for (let i = from; i < tokens.length; i++) {
     const token = tokens[i] ?? "";
     const segment = token === "-" ? "" : decodeToken(token);
-    if (segment === undefined) return undefined;
+    // A dot always parts two tokens, so it has no other spelling.
+    if (segment === undefined || segment.includes(".")) return undefined;
     name = i === from ? segment : `${name}.${segment}`;
   }
   return { name };

@@ -63,7 +63,7 @@ export function parseSubject(subject: string): LogSubject | undefined {
   let type = "";
   for (let index = 6; index < tokens.length; index += 1) {
     const segment = decodeToken(tokens[index] ?? "");
-    if (segment === false || segment === undefined) return undefined;
+    if (segment === false || segment === undefined || segment.includes(".")) return undefined;
     type = type === "" ? segment : `${type}.${segment}`;
   }
   return { area, tenant, domain, source, target, type };

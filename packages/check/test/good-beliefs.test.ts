@@ -45,6 +45,20 @@ describe("a good log of conflicts", () => {
     clean(log);
   });
 
+  it("between snapshots of a context, which go by their own id where they name no key", () => {
+    const log = newLog();
+    const ready = (source: string, payload: Record<string, unknown>): void => {
+      say(log, "context.snapshot.ready", source, { payload });
+    };
+    ready("agent:a", { snapshot_id: "s", data: 1 });
+    ready("agent:b", { snapshot_id: "s", data: 2 });
+    conflict(log, "context:s", [A, B]);
+    ready("agent:a", { snapshot_id: "s1", context_key: "k", data: 1 });
+    ready("agent:b", { snapshot_id: "s2", context_key: "k", data: 2 });
+    conflict(log, "context:k", [A, B]);
+    clean(log);
+  });
+
   it("none between the same source, equal values, other subjects, and times that do not meet", () => {
     const log = newLog();
     const noon = formatInstant(log.at + 60_000);

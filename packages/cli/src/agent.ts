@@ -7,11 +7,13 @@ export interface AgentCommandOptions {
   server: string;
   tenant: string;
   as: string;
+  /** Reads logs as streams also with a key, which must allow it. */
+  streams?: boolean;
 }
 
 /** Runs the work as that agent and closes its connection, whatever comes of it. */
 export async function withAgent<T>(
-  { server, tenant, as }: AgentCommandOptions,
+  { server, tenant, as, streams = false }: AgentCommandOptions,
   work: (agent: Agent) => Promise<T>,
 ): Promise<T> {
   const agent = await connect({
@@ -20,6 +22,7 @@ export async function withAgent<T>(
     agent: as,
     name: "harmovela",
     ...ownKey(),
+    ...(streams ? { access: "streams" } : {}),
   });
   try {
     return await work(agent);

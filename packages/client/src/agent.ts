@@ -1,7 +1,6 @@
 /** An agent on the bus: it says things and learns what became of them, observes, asks, and works on tasks. */
 import {
   type Bus,
-  CHECKPOINT_BUCKET,
   type Clock,
   intakeSubject,
   liveSubject,
@@ -10,6 +9,7 @@ import {
 } from "@harmovela/bus";
 import { type Domain, domainOf, isId, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
+import { type Access, openAccess } from "./access.ts";
 import { Beliefs } from "./beliefs.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
 import { type CompensateOptions, toCompensated, toCompensation } from "./compensation.ts";
@@ -28,6 +28,7 @@ import { taskOf } from "./filter.ts";
 import { Interruptions } from "./interruptions.ts";
 import type { JobFunction } from "./job.ts";
 import type { Observed } from "./lane.ts";
+import type { Logs } from "./logs.ts";
 import { Observation, type ObserveOptions } from "./observation.ts";
 import { Outbox } from "./outbox.ts";
 import { askService, type Reading, type ReadOptions } from "./reads.ts";
@@ -46,6 +47,12 @@ export interface AgentOptions {
   agent: string;
   /** When it is given it is also stamped as `tenant_id`. Default "default". */
   tenant?: string;
+  /**
+   * "streams": it reads logs and keeps checkpoints as streams, for which it needs rights to JetStream.
+   * "services": the services do both for it; what a key of an agent allows is enough. Default "streams",
+   * for `connect` with `auth` "services".
+   */
+  access?: Access;
   retry?: RetryOptions;
   /** Envelopes without a verdict; further calls wait. Default 512. */
   maxOutstanding?: number;
@@ -84,6 +91,7 @@ export class Agent {
   readonly #noServiceMs: number;
   readonly #closeBus: () => Promise<void>;
   readonly #outbox: Outbox;
+  readonly #logs: Logs;
   readonly #observations = new Set<Observation>();
   readonly #lastCursors = new Map<string, readonly string[]>();
   /** The newest position that a verdict has named, for each domain: later reads must hold it. */
@@ -108,6 +116,15 @@ export class Agent {
     this.#drainMs = options.drainMs ?? DRAIN_MS;
     this.#noServiceMs = bounds.noServiceMs;
     this.#closeBus = closeBus;
+    const access = openAccess(options.access ?? "streams", {
+      bus,
+      clock,
+      tenant,
+      agent,
+      known: (domain) => this.#known.get(domain),
+      read: (verb, params, bounds) => this.read("interruptions", verb, params, bounds),
+    });
+    this.#logs = access.logs;
     const context = { bus, clock, bounds, random };
     this.#outbox = new Outbox(context, options.maxOutstanding ?? OUTSTANDING_MAX);
     this.#tasks = {
@@ -138,11 +155,7 @@ export class Agent {
       ...this.#tasks,
       name: agent,
       clock,
-      // Made by the service with as many copies as it is told to make.
-      checkpoints: new CheckpointStore(
-        bus.openBlobs({ bucket: CHECKPOINT_BUCKET, replicas: 1, mayCreate: false }),
-        tenant,
-      ),
+      checkpoints: new CheckpointStore(access.shelf, tenant),
       interruptions: this.interruptions,
       interruptionWatch,
       desk: new TokenDesk((verb, params, bounds) => this.read("tasks", verb, params, bounds)),
@@ -201,9 +214,8 @@ export class Agent {
     this.#assertOpen();
     const observation = new Observation(
       {
-        bus: this.#bus,
+        logs: this.#logs,
         clock: this.#clock,
-        tenant: this.tenant,
         lastOf: (key) => this.#lastCursors.get(key),
         onClosed: (closed) => {
           this.#observations.delete(closed);

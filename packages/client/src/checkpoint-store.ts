@@ -5,12 +5,10 @@
  * C2 Of what is read the digest is checked. What others registered under another name is never opened.
  */
 import { createHash } from "node:crypto";
-import { type Blobs, encodeToken } from "@harmovela/bus";
+import { CHECKPOINT_BYTES_MAX, checkpointName } from "@harmovela/bus";
 import { newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonValue, toHarmovelaError } from "@harmovela/failure";
-
-/** Largest checkpoint that the store takes: larger state belongs into a store of its own, named by its location. */
-export const CHECKPOINT_BYTES_MAX: number = 8 * 1024 * 1024;
+import type { CheckpointName, CheckpointShelf } from "./checkpoint-shelf.ts";
 
 /** A state of a task that work can go on from. */
 export interface Checkpoint {
@@ -35,15 +33,12 @@ export interface ExternalCheckpoint {
 }
 
 const SCHEME = "hv-checkpoint:";
-/** Checkpoints looked at in one question. */
-const PAGE = 256;
-
 export class CheckpointStore {
-  readonly #blobs: Blobs;
+  readonly #shelf: CheckpointShelf;
   readonly #tenant: string;
 
-  constructor(blobs: Blobs, tenant: string) {
-    this.#blobs = blobs;
+  constructor(shelf: CheckpointShelf, tenant: string) {
+    this.#shelf = shelf;
     this.#tenant = tenant;
   }
 
@@ -57,8 +52,7 @@ export class CheckpointStore {
     }
     const made = { ...described(taskId, bytes), location: "" };
     made.location = this.#locationOf(made);
-    const { at, digest } = made;
-    await this.#blobs.put(this.#nameOf(made), bytes, { task_id: taskId, at, digest });
+    await this.#shelf.put(made, bytes);
     return made;
   }
 
@@ -79,44 +73,26 @@ export class CheckpointStore {
 
   /** The newest that was stored for a task, whoever stored it. Walks through the whole bucket. */
   async newest(taskId: string): Promise<Checkpoint | undefined> {
-    const prefix = this.#nameOf({ taskId, checkpointId: "" });
-    let newest: Checkpoint | undefined;
-    for (let from: number | undefined = 0; from !== undefined; ) {
-      const { blobs, next } = await this.#blobs.page(from, PAGE);
-      for (const { name, bytes, notes } of blobs) {
-        if (!name.startsWith(prefix)) continue;
-        const checkpointId = name.slice(prefix.length);
-        const { at = "", digest = "" } = notes;
-        newest = { checkpointId, taskId, at, bytes, digest, location: `${SCHEME}${name}` };
-      }
-      from = next;
-    }
-    return newest;
+    const kept = await this.#shelf.newest(taskId);
+    return kept && { ...kept, location: this.#locationOf(kept) };
   }
 
   /** Nothing happens when it is not there, or not in this store. */
   async remove(checkpoint: Checkpoint): Promise<void> {
-    if (checkpoint.location === this.#locationOf(checkpoint))
-      await this.#blobs.remove(this.#nameOf(checkpoint));
+    if (checkpoint.location === this.#locationOf(checkpoint)) await this.#shelf.remove(checkpoint);
   }
 
   async #read(checkpoint: Checkpoint): Promise<Uint8Array | undefined> {
     try {
-      return await this.#blobs.get(this.#nameOf(checkpoint));
+      return await this.#shelf.get(checkpoint);
     } catch (error) {
       if (toHarmovelaError(error).code !== "no_service") throw error;
       throw missing(checkpoint, "there is no store of checkpoints");
     }
   }
 
-  #locationOf(checkpoint: Pick<Checkpoint, "taskId" | "checkpointId">): string {
-    return `${SCHEME}${this.#nameOf(checkpoint)}`;
-  }
-
-  /** Tokens have no dots, so no two checkpoints share a name; fresh ids stay as they are. */
-  #nameOf({ taskId, checkpointId }: Pick<Checkpoint, "taskId" | "checkpointId">): string {
-    const id = checkpointId === "" ? "" : encodeToken(checkpointId);
-    return `${encodeToken(this.#tenant)}.${encodeToken(taskId)}.${id}`;
+  #locationOf({ taskId, checkpointId }: CheckpointName): string {
+    return `${SCHEME}${checkpointName(this.#tenant, taskId, checkpointId)}`;
   }
 }
 
@@ -140,7 +116,10 @@ export function external(taskId: string, at: ExternalCheckpoint): Checkpoint {
   };
 }
 
-function described(taskId: string, bytes: Uint8Array): Checkpoint & { digest: string } {
+function described(
+  taskId: string,
+  bytes: Uint8Array,
+): Checkpoint & { bytes: number; digest: string } {
   return {
     checkpointId: newId("ckpt"),
     taskId,

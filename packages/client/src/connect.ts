@@ -34,7 +34,8 @@ export async function connect(options: ConnectOptions): Promise<Agent> {
     },
   });
   try {
-    agent = new Agent(bus, options, () => closeFlushed(bus));
+    const access = options.auth === undefined ? "streams" : "services";
+    agent = new Agent(bus, { access, ...options }, () => closeFlushed(bus));
   } catch (error) {
     await bus.close();
     throw error;

@@ -1,5 +1,5 @@
 /** What an observer wants to see: all given fields must match, within one any of its values (spec 5.3). */
-import { DOMAINS, encodeToken, type LogAddress } from "@harmovela/bus";
+import { DOMAINS, type EntrySelection, isTypePattern, type LogAddress } from "@harmovela/bus";
 import { type Domain, domainOf, type Envelope, familyOf } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import { isObject } from "./rejected-error.ts";
@@ -72,12 +72,16 @@ export class Matcher {
     );
   }
 
-  /** What the broker can select by itself: one source, one target, one pattern. */
-  subjectOf(tenant: string, domain: Domain): string {
-    const source = onlyToken(this.#sources);
-    const target = onlyToken(this.#targets);
-    const [type = "*"] = this.#types.length === 1 ? this.#types : [];
-    return `hv.${encodeToken(tenant)}.log.${domain}.${source}.${target}.${typeTokens(type)}`;
+  /** What can be selected by subjects alone: one source, one target, one pattern. */
+  get selection(): EntrySelection {
+    const source = onlyOf(this.#sources);
+    const target = onlyOf(this.#targets);
+    const type = onlyOf(this.#types);
+    return {
+      ...(source === undefined ? {} : { source }),
+      ...(target === undefined ? {} : { target }),
+      ...(type === undefined || !isTypePattern(type) ? {} : { type }),
+    };
   }
 }
 
@@ -122,13 +126,8 @@ function toPattern(text: string): RegExp {
   return new RegExp(`^${parts.join("\\.")}$`);
 }
 
-function typeTokens(pattern: string): string {
-  if (!/^[a-z0-9_*]+(?:\.[a-z0-9_*]+)*$/.test(pattern)) return ">";
-  return pattern.replace(/(^|\.)\*$/, "$1>");
-}
-
-function onlyToken(values: readonly string[]): string {
-  return values.length === 1 ? encodeToken(values[0]) : "*";
+function onlyOf(values: readonly string[]): string | undefined {
+  return values.length === 1 ? values[0] : undefined;
 }
 
 function isIn(values: readonly string[], value: unknown): boolean {

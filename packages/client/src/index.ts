@@ -1,4 +1,4 @@
-export { authFromFile } from "@harmovela/bus";
+export { authFromFile, CHECKPOINT_BYTES_MAX } from "@harmovela/bus";
 export { Agent, type AgentOptions, type PublishOptions, type TasksOptions } from "./agent.ts";
 export type {
   Belief,
@@ -14,8 +14,8 @@ export {
   type WatchOptions,
 } from "./belief-watch.ts";
 export { type BeliefName, Beliefs, type Doubt, type Useable } from "./beliefs.ts";
+export { BucketShelf, type CheckpointShelf } from "./checkpoint-shelf.ts";
 export {
-  CHECKPOINT_BYTES_MAX,
   type Checkpoint,
   CheckpointStore,
   type ExternalCheckpoint,

@@ -1,18 +1,10 @@
 /** One log as one observer reads it: in order, without gap or duplicate over reconnects. */
-import {
-  type Bus,
-  type Clock,
-  HEADER,
-  logStream,
-  parseLogSubject,
-  type Reader,
-  type StoredMessage,
-  type StreamState,
-} from "@harmovela/bus";
+import { type Clock, HEADER, logStream, parseLogSubject, type StoredMessage } from "@harmovela/bus";
 import type { Domain, Envelope } from "@harmovela/envelope";
 import { HarmovelaError, toHarmovelaError } from "@harmovela/failure";
 import { formatCursor } from "./cursor.ts";
 import type { Matcher } from "./filter.ts";
+import type { LogExtent, LogReader, Logs } from "./logs.ts";
 
 /** An entry of a log. */
 export interface Observed {
@@ -32,9 +24,8 @@ export interface Gap {
 }
 
 export interface LaneContext {
-  bus: Bus;
+  logs: Logs;
   clock: Clock;
-  tenant: string;
   matcher: Matcher;
   maxBuffered: number;
   onReady: () => void;
@@ -55,7 +46,7 @@ const decoder = new TextDecoder();
 export class Lane {
   readonly domain: Domain;
   readonly #context: LaneContext;
-  #reader: Reader | undefined;
+  #reader: LogReader | undefined;
   #cancelCheck: (() => void) | undefined;
   #isClosed = false;
   #position = 0;
@@ -86,10 +77,10 @@ export class Lane {
     this.#position = start === "now" ? (state?.lastSeq ?? 0) : start;
     this.#assertReaches(state);
     this.#noteGap((state?.firstSeq ?? 0) - 1);
-    const { bus, tenant, matcher, maxBuffered, onReady } = this.#context;
-    this.#reader = bus.openReader(logStream(this.domain), {
+    const { logs, matcher, maxBuffered, onReady } = this.#context;
+    this.#reader = logs.open(this.domain, {
       after: this.#position,
-      filter: matcher.subjectOf(tenant, this.domain),
+      selection: matcher.selection,
       maxBuffered,
       onReady,
     });
@@ -97,12 +88,14 @@ export class Lane {
 
   onReconnected(): void {
     this.#mustCheck = true;
+    this.#reader?.onReconnected?.();
     this.#context.onReady();
   }
 
-  /** What has arrived, at most `max` entries; undefined when nothing has. Throws `stream_mismatch`. */
+  /** What has arrived, at most `max` entries; undefined when nothing has. Throws `stream_mismatch`, `unauthorized`. */
   async take(max: number): Promise<StoredMessage[] | undefined> {
     const messages = this.#reader?.take(max) ?? [];
+    this.#trimmedTo = Math.max(this.#trimmedTo, this.#reader?.trimmedTo ?? 0);
     const now = this.#context.clock.monotonic();
     const first = messages[0];
     const isJump = first !== undefined && first.seq > this.#position + 1;
@@ -155,7 +148,7 @@ export class Lane {
   }
 
   async #check(): Promise<void> {
-    let state: StreamState | undefined;
+    let state: LogExtent | undefined;
     try {
       state = await this.#state(1);
     } catch (error) {
@@ -172,7 +165,7 @@ export class Lane {
   }
 
   /** A log that ends before what was read of it is another log (case M1). */
-  #assertReaches(state: StreamState | undefined): void {
+  #assertReaches(state: LogExtent | undefined): void {
     const lastSeq = state?.lastSeq ?? 0;
     if (lastSeq >= this.#position) return;
     throw new HarmovelaError("stream_mismatch", "the log is shorter than what was read of it", {
@@ -188,11 +181,11 @@ export class Lane {
     this.#context.onGap({ domain: this.domain, from, to });
   }
 
-  async #state(attempts = STATE_ATTEMPTS_MAX): Promise<StreamState | undefined> {
-    const { bus, clock } = this.#context;
+  async #state(attempts = STATE_ATTEMPTS_MAX): Promise<LogExtent | undefined> {
+    const { logs, clock } = this.#context;
     for (let attempt = 1; ; attempt++) {
       try {
-        return await bus.streamState(logStream(this.domain));
+        return await logs.extent(this.domain);
       } catch (caught) {
         const error = toHarmovelaError(caught);
         if (error.retry === "never" || attempt >= attempts || this.#isClosed) throw error;

@@ -1,11 +1,12 @@
 /** What an observer iterates over: history from a start on, then live, until closed. */
-import type { Bus, Clock } from "@harmovela/bus";
+import type { Clock } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import { formatCursor, toPosition } from "./cursor.ts";
 import type { Filter } from "./filter.ts";
 import { Matcher } from "./filter.ts";
 import { type Gap, Lane, type LaneStart, type Observed } from "./lane.ts";
+import type { Logs } from "./logs.ts";
 
 /**
  * Where an observation starts. "start": with the oldest entry there is. "now": with what is stored from
@@ -24,9 +25,8 @@ export interface ObserveOptions extends Filter {
 }
 
 export interface ObservationContext {
-  bus: Bus;
+  logs: Logs;
   clock: Clock;
-  tenant: string;
   /** Where the last observation of that filter stood. */
   lastOf(key: string): readonly string[] | undefined;
   onClosed(observation: Observation): void;
@@ -58,10 +58,10 @@ export class Observation implements AsyncIterableIterator<Observed, undefined> {
     const starts = startsOf(options.from ?? "last", matcher, context.lastOf(matcher.key));
     this.key = matcher.key;
     this.#context = context;
-    const { bus, clock, tenant } = context;
+    const { logs, clock } = context;
     const { maxBuffered = BUFFERED_DEFAULT, onGap = () => {} } = options;
     const onReady = () => this.#rouse();
-    const lane = { bus, clock, tenant, matcher, maxBuffered, onReady, onGap };
+    const lane = { logs, clock, matcher, maxBuffered, onReady, onGap };
     this.#lanes = matcher.domains.map((domain) => new Lane(lane, domain));
     this.ready = Promise.all(
       this.#lanes.map((opening) => opening.open(starts(opening.domain))),

@@ -4,6 +4,7 @@ import {
   isId,
   SIGNATURE_SCHEME,
   SIGNATURE_TYPE,
+  signatureIn,
   signedForm,
 } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
@@ -18,7 +19,8 @@ export interface SigningKey {
 /**
  * The envelope with `source_trust: "signed"` and its signature in `authorization`. It holds for this one
  * envelope in this one tenant: whatever is changed afterwards, but for `delivery`, makes it worthless.
- * Throws `invalid_argument` when the key cannot sign.
+ * Throws `invalid_argument` when the key cannot sign, or
+ * when the payload's evidence holds a signature already.
  */
 export async function signEnvelope(
   envelope: Envelope,
@@ -28,6 +30,8 @@ export async function signEnvelope(
   if (!isId(kid)) throw new HarmovelaError("invalid_argument", "the kid of a key is an id");
   const { authorization: _other, ...rest } = envelope;
   const signed: Envelope = { ...rest, source_trust: "signed" } as Envelope;
+  if (signatureIn(signed) !== undefined)
+    throw new HarmovelaError("invalid_argument", "the payload holds a signature already");
   const alg = jwk.crv === "P-256" ? "ES256" : "EdDSA";
   let token: string;
   try {

@@ -1,6 +1,7 @@
 /** Filter matching (spec 5.3). */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
+import { entryFilter } from "@harmovela/bus";
 import type { Envelope } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
 import { type Filter, Matcher } from "../src/filter.ts";
@@ -98,7 +99,7 @@ describe("filter", () => {
 
   it("lets the broker select what one subject can say", () => {
     const subject = (filter: Filter, tenant = "t") =>
-      new Matcher(filter).subjectOf(tenant, "tasks");
+      entryFilter("log", { tenant, domain: "tasks" }, new Matcher(filter).selection);
     assert.equal(subject({}), "hv.t.log.tasks.*.*.>");
     assert.equal(subject({ types: "*" }), "hv.t.log.tasks.*.*.>");
     assert.equal(subject({ types: "task.*" }), "hv.t.log.tasks.*.*.task.>");

@@ -1,11 +1,12 @@
 /** Jobs that are stopped and go on, against peers and with time that is told when to pass. */
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
-import { CHECKPOINT_BUCKET } from "@harmovela/bus";
+import { type Blobs, CHECKPOINT_BUCKET } from "@harmovela/bus";
 import type { Envelope } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
 import {
   type Agent,
+  BucketShelf,
   CHECKPOINT_BYTES_MAX,
   CheckpointStore,
   type Job,
@@ -203,6 +204,10 @@ async function begun(world: World, options: Options = {}): Promise<Setting & { f
   const [first] = made.jobs;
   assert.ok(first);
   return { ...made, first };
+}
+
+function storeIn(blobs: Blobs, tenant: string): CheckpointStore {
+  return new CheckpointStore(new BucketShelf(blobs, tenant), tenant);
 }
 
 describe("a job that is interrupted", () => {
@@ -482,7 +487,7 @@ describe("a checkpoint", () => {
     await using world = new World();
     const bus = world.server.connect({ name: "s" });
     const blobs = bus.openBlobs({ bucket: CHECKPOINT_BUCKET, replicas: 1 });
-    const store = new CheckpointStore(blobs, "acme");
+    const store = storeIn(blobs, "acme");
     const made = await world.run(store.put("a.b %/c", { x: 1 }));
     assert.equal(new TextDecoder().decode(await world.run(store.open(made))), '{"x":1}');
     const missing = isCode("checkpoint_missing");
@@ -494,7 +499,7 @@ describe("a checkpoint", () => {
     ]) {
       await assert.rejects(world.run(store.open(wrong)), missing);
     }
-    const stranger = new CheckpointStore(blobs, "evil");
+    const stranger = storeIn(blobs, "evil");
     await assert.rejects(world.run(stranger.open(made)), missing);
     await world.run(stranger.remove(made));
     assert.deepEqual(await world.run(store.newest("a.b %/c")), made);
@@ -652,7 +657,7 @@ describe("what a process left behind", () => {
     await using world = new World();
     const { manager } = await setting(world);
     const blobs = manager.bus.openBlobs({ bucket: CHECKPOINT_BUCKET, replicas: 1 });
-    const store = new CheckpointStore(blobs, "default");
+    const store = storeIn(blobs, "default");
     await world.run(store.put("t", "first"));
     const last = await world.run(store.put("t", "second"));
     await world.run(store.put("other", "third"));

@@ -12,9 +12,11 @@ import {
   parseIntakeSubject,
   parseRpcSubject,
   type Reader,
+  type Subscription,
 } from "@harmovela/bus";
 import type { Domain, Envelope } from "@harmovela/envelope";
 import { type JsonObject, type JsonValue, toHarmovelaError } from "@harmovela/failure";
+import { ReplayDesk } from "@harmovela/host";
 import { FakeClock } from "@harmovela/testkit";
 import { type Agent, type AgentOptions, openAgent } from "../src/index.ts";
 
@@ -25,8 +27,12 @@ export class World implements AsyncDisposable {
   readonly server: MemoryServer;
   readonly #open: (() => Promise<void>)[] = [];
 
-  constructor(latencyMs = 0) {
+  /** How agents get at the logs, unless they are told otherwise. */
+  readonly access: "streams" | "services";
+
+  constructor(latencyMs = 0, access: "streams" | "services" = "streams") {
     const { clock } = this;
+    this.access = access;
     this.server = new MemoryServer({
       clock,
       now: () => 1_800_000_000_000 + Math.floor(clock.monotonic()),
@@ -37,7 +43,13 @@ export class World implements AsyncDisposable {
   agent(options: Partial<AgentOptions> = {}): { agent: Agent; bus: MemoryBus } {
     const name = options.agent ?? "agent:a";
     const bus = this.server.connect({ name });
-    const agent = openAgent(bus, { agent: name, clock: this.clock, random: () => 0.5, ...options });
+    const agent = openAgent(bus, {
+      agent: name,
+      clock: this.clock,
+      random: () => 0.5,
+      access: this.access,
+      ...options,
+    });
     this.#open.push(() => agent.close());
     return { agent, bus };
   }
@@ -104,6 +116,8 @@ export class Peer {
   readonly #options: PeerOptions;
   readonly #counts = new Map<string, number>();
   readonly #cursors = new Map<string, string>();
+  readonly #replays: ReplayDesk;
+  #questions: Subscription | undefined;
   #reader: Reader | undefined;
   #work: Promise<void> = Promise.resolve();
 
@@ -112,18 +126,32 @@ export class Peer {
     this.#clock = clock;
     this.#options = options;
     this.domain = options.domain ?? "tasks";
+    this.#replays = new ReplayDesk({ bus, clock, domain: this.domain });
   }
 
   async open(): Promise<void> {
     await this.bus.provision(intakeStreamSpec(this.domain));
     await this.bus.provision(logStreamSpec(this.domain));
-    this.bus.subscribe(`hv.*.rpc.*.${this.domain}.*`, (message) => this.#answer(message));
+    this.#listen();
     this.#reader = this.bus.openReader(intakeStream(this.domain), {
       after: 0,
       onReady: () => {
         this.#work = this.#work.then(() => this.#drain());
       },
     });
+  }
+
+  /** Hears no question until it speaks again. */
+  silence(): { speak(): void } {
+    this.#questions?.close();
+    return { speak: () => this.#listen() };
+  }
+
+  #listen(): void {
+    this.#questions = this.bus.subscribe(
+      `hv.*.rpc.*.${this.domain}.*`,
+      (message) => void this.#answer(message),
+    );
   }
 
   /** An entry that nobody asked for. */
@@ -186,11 +214,18 @@ export class Peer {
     }
   }
 
-  #answer(message: CoreMessage): void {
-    const verb = parseRpcSubject(message.subject)?.verb ?? "";
+  async #answer(message: CoreMessage): Promise<void> {
+    const to = parseRpcSubject(message.subject);
     const params = JSON.parse(new TextDecoder().decode(message.data)) as JsonObject;
-    const read = this.#options.reads?.[verb];
-    this.bus.publish(message.reply, {}, encode(answerOf(read, params)));
+    const read = this.#options.reads?.[to?.verb ?? ""];
+    const answer =
+      to?.verb === "replay" && !read
+        ? await this.#replays.answer(to, params).then(
+            (result) => ({ result }),
+            (error: unknown) => ({ error: toHarmovelaError(error).toErrorPayload() }),
+          )
+        : answerOf(read, params);
+    if (this.bus.isConnected) this.bus.publish(message.reply, {}, encode(answer));
   }
 }
 

@@ -1,4 +1,10 @@
-import { type ErrorCode, type ErrorPayload, reject, type Stage } from "@harmovela/failure";
+import {
+  boundedText,
+  type ErrorCode,
+  type ErrorPayload,
+  reject,
+  type Stage,
+} from "@harmovela/failure";
 import { PATH_MAX } from "./limits.ts";
 
 /** A value, or why there is none. */
@@ -25,5 +31,5 @@ export function refuse(refusal: Refusal): { ok: false; error: ErrorPayload } {
 
 /** A path that may be quoted: bounded, and cut at its end. */
 export function boundedPath(path: string): string {
-  return path.length <= PATH_MAX ? path : `${path.slice(0, PATH_MAX - 1)}…`;
+  return boundedText(path, PATH_MAX);
 }

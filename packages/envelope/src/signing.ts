@@ -14,12 +14,19 @@ export const SIGNATURE_TYPE = "harmovela-envelope+jws";
 /** Longest detached signature that is looked at, UTF-16 units; one has a few hundred. */
 export const SIGNATURE_MAX = 4096;
 
-/** The detached signature that an envelope carries; undefined when it carries none. */
+/**
+ * The detached signature that an envelope carries; undefined when it carries none. "" when it is none, or when
+ * something stands beside it that it could not cover: a second signature, or more than scheme and token.
+ */
 export function signatureIn(envelope: Envelope): string | undefined {
   const { authorization } = envelope;
-  if (isRecord(authorization) && authorization.scheme === SIGNATURE_SCHEME) {
-    return typeof authorization.token === "string" ? authorization.token : "";
-  }
+  const second = signatureInEvidence(envelope);
+  if (!isRecord(authorization) || authorization.scheme !== SIGNATURE_SCHEME) return second;
+  const isAlone = second === undefined && Object.keys(authorization).length === 2;
+  return isAlone && typeof authorization.token === "string" ? authorization.token : "";
+}
+
+function signatureInEvidence(envelope: Envelope): string | undefined {
   const evidence = evidenceIn(envelope);
   if (evidence === undefined || !Object.hasOwn(evidence, "signature")) return undefined;
   return typeof evidence.signature === "string" ? evidence.signature : "";

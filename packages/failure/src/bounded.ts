@@ -14,13 +14,22 @@ export function boundedDetails(details: Readonly<Record<string, unknown>>): Json
   return boundedObject(details, DETAIL_DEPTH_MAX);
 }
 
-/** A text of at most `max` UTF-16 units that does not end in half a character. */
+/**
+ * A text of at most `max` UTF-16 units that does not end in half a character. Half a surrogate pair, which
+ * nobody who reads strictly would take, is told as U+FFFD.
+ */
 export function boundedText(text: string, max: number = DETAIL_TEXT_MAX): string {
-  if (text.length <= max) return text;
+  if (text.length <= max) return wellFormed(text);
   const cut = text.slice(0, max - 1);
   const last = cut.charCodeAt(cut.length - 1);
-  return `${last >= 0xd800 && last <= 0xdbff ? cut.slice(0, -1) : cut}…`;
+  return `${wellFormed(last >= 0xd800 && last <= 0xdbff ? cut.slice(0, -1) : cut)}…`;
 }
+
+function wellFormed(text: string): string {
+  return text.replace(LONE_SURROGATE, "\ufffd");
+}
+
+const LONE_SURROGATE = /\p{Surrogate}/gu;
 
 function boundedObject(source: object, depth: number): JsonObject {
   const target: JsonObject = {};

@@ -20,6 +20,13 @@ test("a long list is cut and counted", () => {
   });
 });
 
+test("half a surrogate pair is no character: who reads the refusal must be able to parse it", () => {
+  const wild = { "\ud800k": ["\udc00", "a\ud800b"], text: "😀\ud83d" };
+  const bounded = boundedDetails(wild);
+  assert.deepEqual(bounded, { "\ufffdk": ["\ufffd", "a\ufffdb"], text: "😀\ufffd" });
+  assert.equal(boundedText("\udfff"), "\ufffd");
+});
+
 test("a list that fits carries no count", () => {
   assert.deepEqual(boundedDetails({ a: [1, null, true] }), { a: [1, null, true] });
 });

@@ -66,6 +66,8 @@ export async function openAgentKeys(set: AgentKeySet): Promise<AgentKeys> {
   }
   const keys = new Map<string, AgentKey>();
   for (const [index, record] of set.keys.entries()) {
+    const ids: unknown[] = [record.tenant, record.agent, record.kid];
+    if (!ids.every(isId)) throw unusable(index, "tenant, agent and kid are ids");
     const name = nameOf(record.tenant, record.agent, record.kid);
     if (keys.has(name)) throw unusable(index, "its kid is taken");
     keys.set(name, await readKey(record, index));
@@ -83,13 +85,12 @@ function unusable(index: number, why: string): HarmovelaError {
 }
 
 async function readKey(record: AgentKeyRecord, index: number): Promise<AgentKey> {
-  const { tenant, agent, kid, jwk } = record;
-  if (![tenant, agent, kid].every(isId)) throw unusable(index, "tenant, agent and kid are ids");
+  const { kid, jwk } = record;
   if (typeof jwk !== "object" || jwk === null) throw unusable(index, "it has no jwk");
   if ("d" in jwk) throw unusable(index, "a private key has no place in it");
-  const algorithm = Object.hasOwn(ALGORITHMS, jwk.crv ?? "")
-    ? ALGORITHMS[jwk.crv ?? ""]
-    : undefined;
+  const { crv = "" } = jwk;
+  const algorithm =
+    typeof crv === "string" && Object.hasOwn(ALGORITHMS, crv) ? ALGORITHMS[crv] : undefined;
   if (algorithm === undefined) throw unusable(index, "it is neither Ed25519 nor P-256");
   const from = instantIn(record.from, index);
   if (from === undefined) throw unusable(index, "it does not say from when on it is good");

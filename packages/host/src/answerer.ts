@@ -22,19 +22,28 @@ import type { Alarms } from "./alarms.ts";
 import type { AuditBook } from "./audit/book.ts";
 import { askedRecord } from "./audit/record.ts";
 import type { Counters } from "./counters.ts";
+import { listenForDiscovery } from "./discovery.ts";
 import { grantsOf } from "./grants.ts";
 import type { HostStatus } from "./host.ts";
-import type { HostOptions } from "./options.ts";
+import type { Act, HostOptions } from "./options.ts";
+import { ReadsUnderWay } from "./reads-under-way.ts";
+import { ReplayDesk } from "./replay/desk.ts";
+import { Turns } from "./replay/turns.ts";
 
 /** A read that names a cursor waits for it this long. */
 const CURSOR_WAIT_MS_MAX = 5_000;
 /** How often it looks whether the cursor was reached. */
 const CURSOR_LOOK_MS = 10;
-/** Reads under way; beyond it they are refused as retryable. */
-const READS_MAX = 1_000;
 /** An answer must fit into one message. */
 const ANSWER_BYTES_MAX = 900_000;
 const PARAMS_BYTES_MAX = 64 * 1024;
+/** An act may bring a part of something larger, in base64. */
+const ACT_BYTES_MAX = 512 * 1024;
+/** Acts under way or waiting in one process: each may hold such a part. */
+const ACTS_MAX = 128;
+const ACTS_AT_ONCE = 32;
+/** Acts of one agent: it sends the parts of one thing one after the other. */
+const ACTS_PER_AGENT_MAX = 8;
 
 export interface View<State> {
   state: State;
@@ -64,27 +73,38 @@ export interface AnswererContext<State> {
     source: string;
     params: JsonObject;
   }): Promise<{ view: View<State>; result: JsonObject } | undefined>;
+  /** What an act may rest on; undefined while another replica leads. */
+  leading(): { state: State; now: Instant } | undefined;
   status(): HostStatus;
 }
 
 /** The read that writes: every replica hears it, and the leader answers. */
 const ISSUING_VERB = "token";
+/** The read of the log itself, which every service has. */
+const REPLAY_VERB = "replay";
 
 const decoder = new TextDecoder();
 
 export class Answerer<State> {
   readonly #context: AnswererContext<State>;
   #subscriptions: Subscription[] = [];
-  #underWay = 0;
+  readonly #underWay = new ReadsUnderWay();
   #isClosed = false;
-  readonly #started = new Date().toISOString();
+  readonly #replays: ReplayDesk;
+  readonly #acting = new Turns({
+    atOnce: ACTS_AT_ONCE,
+    each: ACTS_PER_AGENT_MAX,
+    all: ACTS_MAX,
+  });
 
   constructor(context: AnswererContext<State>) {
     this.#context = context;
+    const { writer, carrier = writer, clock, domain } = context.options;
+    this.#replays = new ReplayDesk({ bus: carrier, clock, domain });
   }
 
   open(): void {
-    const { answerer, domain } = this.#context.options;
+    const { answerer, domain, acts = {} } = this.#context.options;
     const reads = answerer.subscribe(
       `hv.*.rpc.*.${domain}.*`,
       (message) => this.#onRead(message, false),
@@ -93,58 +113,22 @@ export class Answerer<State> {
     const issues = answerer.subscribe(`hv.*.rpc.*.${domain}.${ISSUING_VERB}`, (message) =>
       this.#onRead(message, true),
     );
-    this.#subscriptions = [reads, issues, ...this.#discovery()];
+    // The leader's to answer, so every replica hears them.
+    const acting = Object.entries(acts).map(([verb, act]) =>
+      answerer.subscribe(`hv.*.rpc.*.${domain}.${verb}`, (message) => this.#onAct(message, act)),
+    );
+    const { counters, status } = this.#context;
+    const discovery = listenForDiscovery(
+      { options: this.#context.options, counters, status, builtIn: [REPLAY_VERB] },
+      (reply, answer) => this.#reply(reply, "_INBOX.", answer),
+    );
+    this.#subscriptions = [reads, issues, ...acting, ...discovery];
   }
 
   close(): void {
     this.#isClosed = true;
     for (const subscription of this.#subscriptions.splice(0)) subscription.close();
-  }
-
-  /** NATS micro services discovery: PING, INFO and STATS, for all, by name and by id. */
-  #discovery(): Subscription[] {
-    const { options, status, counters } = this.#context;
-    const name = options.service.replace("service:", "harmovela-");
-    const identity = { name, id: options.instance, version: options.version, metadata: {} };
-    const answers: Record<string, () => JsonObject> = {
-      PING: () => ({ ...identity, type: "io.nats.micro.v1.ping_response" }),
-      INFO: () => ({
-        ...identity,
-        type: "io.nats.micro.v1.info_response",
-        description: `judges ${options.domain}`,
-        endpoints: Object.keys(options.reads).map((verb) => ({
-          name: verb,
-          subject: `hv.*.rpc.*.${options.domain}.${verb}`,
-          queue_group: `harmovela-${options.domain}`,
-          metadata: {},
-        })),
-      }),
-      STATS: () => ({
-        ...identity,
-        type: "io.nats.micro.v1.stats_response",
-        started: this.#started,
-        endpoints: [
-          {
-            name: "reads",
-            subject: `hv.*.rpc.*.${options.domain}.*`,
-            num_requests: counters.get("reads"),
-            num_errors: 0,
-            last_error: "",
-            processing_time: 0,
-            average_processing_time: 0,
-            data: status() as unknown as JsonValue,
-          },
-        ],
-      }),
-    };
-    return Object.entries(answers).flatMap(([verb, answer]) =>
-      [`$SRV.${verb}`, `$SRV.${verb}.${name}`, `$SRV.${verb}.${name}.${options.instance}`].map(
-        (subject) =>
-          options.answerer.subscribe(subject, ({ reply }) =>
-            this.#reply(reply, "_INBOX.", answer()),
-          ),
-      ),
-    );
+    this.#replays.close();
   }
 
   #onRead(message: CoreMessage, isIssue: boolean): void {
@@ -152,15 +136,9 @@ export class Answerer<State> {
     const { options, counters } = this.#context;
     const isIssuing = options.issueToken !== undefined && options.tokens !== undefined;
     if (isIssue !== (isIssuing && to?.verb === ISSUING_VERB)) return;
-    if (to === undefined || message.reply === "") {
-      counters.add("dropped");
-      return;
-    }
-    const prefix = this.#prefixOf(message.reply, to);
-    if (prefix === undefined) {
-      counters.add("replies_dropped");
-      return;
-    }
+    if (to !== undefined && Object.hasOwn(options.acts ?? {}, to.verb)) return;
+    const prefix = this.#prefixFor(message, to);
+    if (to === undefined || prefix === undefined) return;
     counters.add("reads");
     const refusal = this.#refusalOf(to, prefix);
     if (refusal !== undefined) {
@@ -173,26 +151,31 @@ export class Answerer<State> {
       this.#conclude(message, to, prefix, { status: this.#statusFor(prefix) });
       return;
     }
-    if (this.#underWay >= READS_MAX) {
+    const { tenant, source } = to;
+    if (!this.#underWay.begin(tenant, source)) {
       const busy = new HarmovelaError("internal_error", "too many reads", {
         category: "dependency",
+        details: { reason: "rate_limited" },
       });
       this.#conclude(message, to, prefix, {
         error: busy.toErrorPayload() as unknown as JsonObject,
       });
       return;
     }
-    this.#underWay += 1;
     const end = (answer: JsonObject): void => {
-      this.#underWay -= 1;
+      this.#underWay.end(tenant, source);
       this.#conclude(message, to, prefix, answer);
     };
     const fail = (error: unknown): void =>
       end({ error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject });
+    if (to.verb === REPLAY_VERB) {
+      this.#replay(to, message.data).then(end, fail);
+      return;
+    }
     const answered = isIssue ? this.#issue(to, message.data) : this.#answer(to, message.data);
     answered.then((found) => {
       if (found === undefined) {
-        this.#underWay -= 1;
+        this.#underWay.end(tenant, source);
         return;
       }
       const { view, answer } = found;
@@ -249,6 +232,67 @@ export class Answerer<State> {
     return { domain, service, instance, role, isReady, position, isSettled };
   }
 
+  /** A question that changes something beside the state. It is answered while this replica leads, else by another. */
+  #onAct(message: CoreMessage, act: Act): void {
+    const to = parseRpcSubject(message.subject);
+    const { counters, leading } = this.#context;
+    if (leading() === undefined) return;
+    const prefix = this.#prefixFor(message, to);
+    if (to === undefined || prefix === undefined) return;
+    counters.add("acts");
+    const refusal = this.#refusalOf(to, prefix);
+    if (refusal !== undefined) {
+      const error = refusal.toErrorPayload() as unknown as JsonObject;
+      this.#conclude(message, to, prefix, { error });
+      return;
+    }
+    const { tenant, source } = to;
+    this.#acting
+      .run(JSON.stringify([tenant, source]), async () => {
+        const params = parseParams(message.data, ACT_BYTES_MAX);
+        await this.#observe(params.seen);
+        return act({ tenant, source }, params);
+      })
+      .then(
+        (result) => this.#conclude(message, to, prefix, { result }),
+        (error: unknown) =>
+          this.#conclude(message, to, prefix, {
+            error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject,
+          }),
+      );
+  }
+
+  /** Waits until the leader has folded of the observed logs what the asker has seen of them. */
+  async #observe(seen: JsonValue | undefined): Promise<void> {
+    if (seen === undefined) return;
+    const { options, status } = this.#context;
+    const match = typeof seen === "string" ? /^(.*):(\d{1,15})$/.exec(seen) : null;
+    const domain = options.observes.find((observed) => logStream(observed) === match?.[1]);
+    if (domain === undefined)
+      throw new HarmovelaError(
+        "invalid_query",
+        "seen must be a position in a log that is observed",
+      );
+    await this.#until(() => (status().seen[domain] ?? 0) >= Number(match?.[2]));
+  }
+
+  async #replay(to: { tenant: string; source: string }, data: Uint8Array): Promise<JsonObject> {
+    this.#context.counters.add("replays");
+    return { result: await this.#replays.answer(to, parseParams(data)) };
+  }
+
+  /** What allows the reply to a question; undefined, and counted, when nothing does. */
+  #prefixFor(
+    { reply }: CoreMessage,
+    to: { tenant: string; source: string } | undefined,
+  ): string | undefined {
+    const { counters } = this.#context;
+    const prefix = to === undefined || reply === "" ? undefined : this.#prefixOf(reply, to);
+    if (to === undefined || reply === "") counters.add("dropped");
+    else if (prefix === undefined) counters.add("replies_dropped");
+    return prefix;
+  }
+
   /** What allows a reply there; undefined when nothing does. */
   #prefixOf(reply: string, to: { tenant: string; source: string }): string | undefined {
     const { replyPrefix, borderReplyPrefix } = this.#context.options;
@@ -280,7 +324,7 @@ export class Answerer<State> {
     const handler = Object.hasOwn(options.reads, to.verb) ? options.reads[to.verb] : undefined;
     if (handler === undefined) {
       throw new HarmovelaError("invalid_query", "there is no such read", {
-        details: { verbs: [...Object.keys(options.reads), "status"] },
+        details: { verbs: [...Object.keys(options.reads), REPLAY_VERB, "status"] },
       });
     }
     const params = parseParams(data);
@@ -314,7 +358,7 @@ export class Answerer<State> {
 
   /** Waits until the state holds what the reader has already seen acknowledged. */
   async #reach(cursor: JsonValue | undefined, stream: string): Promise<void> {
-    const { options, isServing, view } = this.#context;
+    const { isServing, view } = this.#context;
     let wanted = 0;
     if (cursor !== undefined) {
       const match = typeof cursor === "string" ? /^(.*):(\d{1,15})$/.exec(cursor) : null;
@@ -326,14 +370,19 @@ export class Answerer<State> {
       }
       wanted = Number(match[2]);
     }
-    const until = options.clock.monotonic() + CURSOR_WAIT_MS_MAX;
-    while (!isServing() || view().position < wanted) {
-      if (options.clock.monotonic() >= until) {
+    await this.#until(() => isServing() && view().position >= wanted);
+  }
+
+  async #until(isReached: () => boolean): Promise<void> {
+    const { clock } = this.#context.options;
+    const until = clock.monotonic() + CURSOR_WAIT_MS_MAX;
+    while (!isReached()) {
+      if (clock.monotonic() >= until) {
         throw new HarmovelaError("internal_error", "the cursor was not reached in time", {
           category: "dependency",
         });
       }
-      await new Promise<void>((resolve) => options.clock.after(CURSOR_LOOK_MS, resolve));
+      await new Promise<void>((resolve) => clock.after(CURSOR_LOOK_MS, resolve));
     }
   }
 
@@ -357,9 +406,9 @@ export class Answerer<State> {
   }
 }
 
-function parseParams(data: Uint8Array): JsonObject {
+function parseParams(data: Uint8Array, bytesMax = PARAMS_BYTES_MAX): JsonObject {
   if (data.length === 0) return {};
-  if (data.length > PARAMS_BYTES_MAX) throw new HarmovelaError("invalid_query", "too large");
+  if (data.length > bytesMax) throw new HarmovelaError("invalid_query", "too large");
   let params: unknown;
   try {
     params = JSON.parse(decoder.decode(data));

@@ -165,6 +165,7 @@ class RunningHost<State> implements Host<State> {
         else drop();
       },
       issueToken: (request) => this.#issueToken(request),
+      leading: () => this.leading(),
       status: () => this.status(),
     });
   }

@@ -17,8 +17,17 @@ export {
 export { type Host, type HostStatus, openHost } from "./host.ts";
 export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
 export { openHostPatiently } from "./open-patiently.ts";
-export type { AuditLimits, HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
+export type {
+  Act,
+  AuditLimits,
+  HostOptions,
+  ReadContext,
+  ReadHandler,
+  TokenIssuer,
+} from "./options.ts";
+export { REPLAYS_PER_AGENT_MAX, ReplayDesk } from "./replay/desk.ts";
 export {
+  type Acts,
   type Companion,
   type CompanionContext,
   openService,
@@ -27,6 +36,7 @@ export {
   type ServiceDefinition,
 } from "./service.ts";
 export { cut, instantPacking, type Packing, readSnapshot } from "./snapshot/format.ts";
+export { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 export { openTokenKeyFile, tokenKeyFileIn } from "./token-key-file.ts";
 export {
   generateTokenKeys,

@@ -9,7 +9,8 @@ import {
 } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
 import type { Arrived } from "./judge.ts";
-import { validate } from "./validate.ts";
+import type { SourceRate } from "./source-rate.ts";
+import { type Judge, validate } from "./validate.ts";
 
 /** Envelopes may be laborious: they are validated for so long before everything else gets its turn. */
 const VALIDATING_MS_MAX = 50;
@@ -20,6 +21,9 @@ export interface IntakeQueueOptions {
   bus: Bus;
   clock: Clock;
   domain: Domain;
+  service: string;
+  /** Without it every source may send as much as it likes. */
+  rate?: SourceRate;
   /** Position up to which everything is settled. */
   after: number;
   onReady: () => void;
@@ -27,7 +31,8 @@ export interface IntakeQueueOptions {
 
 export class IntakeQueue {
   readonly #clock: Clock;
-  readonly #domain: Domain;
+  readonly #judge: Judge;
+  readonly #rate: SourceRate | undefined;
   readonly #reader: Reader;
   /** Taken, and not validated yet. */
   #taken: StoredMessage[] = [];
@@ -38,9 +43,10 @@ export class IntakeQueue {
   /** All that the intake held was removed before it was judged; seen since then. */
   #removed: { upTo: number; since: number } | undefined;
 
-  constructor({ bus, clock, domain, after, onReady }: IntakeQueueOptions) {
+  constructor({ bus, clock, domain, service, rate, after, onReady }: IntakeQueueOptions) {
     this.#clock = clock;
-    this.#domain = domain;
+    this.#rate = rate;
+    this.#judge = { domain, service };
     this.judged = after;
     this.#reader = bus.openReader(intakeStream(domain), { after, onReady });
   }
@@ -83,7 +89,8 @@ export class IntakeQueue {
     let done = 0;
     for (const message of this.#taken) {
       if (done >= room || this.#clock.monotonic() > until) break;
-      this.#waiting.push({ message, checked: validate(message, this.#domain) });
+      const checked = this.#rate?.refusalOf(message) ?? validate(message, this.#judge);
+      this.#waiting.push({ message, checked });
       done += 1;
     }
     this.#taken.splice(0, done);

@@ -73,6 +73,7 @@ export function judge<State>(
     return "done";
   }
   if (checked.kind === "refused") {
+    if (checked.isLimited === true) counters.add("limited");
     refuse(context, message, now, checked, checked.error);
     return "done";
   }
@@ -243,13 +244,18 @@ function refuse<State>(
 ): void {
   const { tenant, source, sent } = refused;
   const answer = answerContext(context, message, now, refused);
-  const rejection = toRejection(answer, sent, error, type);
+  let made: Envelope | undefined;
+  // Mostly somebody wants it; of a flood beyond every rate perhaps nobody does.
+  const rejection = (): Envelope => {
+    made ??= toRejection(answer, sent, error, type);
+    return made;
+  };
   context.counters.add("rejected");
   if (context.rate.takes(tenant, source, now)) {
     const isFinal = refused.isOccupying && !error.retryable && sent !== undefined;
     context.writer.event({
       tenant,
-      envelope: rejection,
+      envelope: rejection(),
       cause: { in: message.seq },
       at: now,
       traceparent: traceparentOf(message),
@@ -257,7 +263,7 @@ function refuse<State>(
       ...aboutIn(sent),
     });
   }
-  sendVerdict(context.verdicts, message, refused, context.writer.last, () => rejection);
+  sendVerdict(context.verdicts, message, refused, context.writer.last, rejection);
 }
 
 /** What the refused envelope says of itself and its refusal does not repeat. */

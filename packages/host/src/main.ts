@@ -12,6 +12,7 @@ import { openAgentKeyFile } from "./agent-key-file.ts";
 import { openGrantsFile } from "./grants.ts";
 import type { AuditLimits } from "./options.ts";
 import { openService, type RunningService, type ServiceDefinition } from "./service.ts";
+import { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 import { openTokenKeyFile } from "./token-key-file.ts";
 
 /** Every problem of the configuration at once. */
@@ -38,6 +39,8 @@ export interface ProcessConfig {
   grantsFile: string | undefined;
   /** The record of decisions; false: none. */
   audit: AuditLimits | false;
+  /** What each source may send. */
+  sourceLimits: SourceLimits;
 }
 
 const DAY_MS = 86_400_000;
@@ -81,6 +84,7 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
   const port = whole("HARMOVELA_HEALTH_PORT", 0, 65_535);
   const replicas = whole("HARMOVELA_REPLICAS", 1, 5);
   const writerAuth = creds("HARMOVELA_CREDS_WRITER");
+  const { messagesPerSecond, bytesPerSecond } = SOURCE_LIMITS;
   const config: ProcessConfig = {
     servers: (env.HARMOVELA_SERVERS ?? "nats://127.0.0.1:4222").split(",").map((s) => s.trim()),
     logLevel: env.HARMOVELA_LOG_LEVEL ?? "info",
@@ -98,6 +102,10 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
       maxAgeMs: DAY_MS * whole("HARMOVELA_AUDIT_DAYS", AUDIT_MAX_AGE_MS / DAY_MS, 36_500, 1),
       maxBytes: whole("HARMOVELA_AUDIT_BYTES", AUDIT_MAX_BYTES, 2 ** 50, AUDIT_BYTES_MIN),
     }),
+    sourceLimits: {
+      messagesPerSecond: whole("HARMOVELA_SOURCE_MESSAGES_PER_S", messagesPerSecond, 1e9),
+      bytesPerSecond: whole("HARMOVELA_SOURCE_BYTES_PER_S", bytesPerSecond, 1e12),
+    },
   };
   if (config.grantsFile !== undefined && !config.authenticated) {
     problems.push("HARMOVELA_GRANTS needs HARMOVELA_CREDS_WRITER: nobody is proved without");
@@ -165,6 +173,7 @@ export async function runProcess<State>(
     logger,
     replicas: config.replicas,
     retentionMs: config.retentionMs,
+    sourceLimits: config.sourceLimits,
     waitOnFirstConnect: true,
     audit: config.audit,
     ...(tokens === undefined ? {} : { tokens }),

@@ -7,6 +7,7 @@
  * O4 An obligation that its own entry does not discharge is a broken rule: an alarm and a pause.
  */
 import type { Instant, Owed } from "@harmovela/envelope";
+import { boundedText } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import type { Counters } from "./counters.ts";
 import { digestOf } from "./duplicates.ts";
@@ -66,7 +67,7 @@ export class Obligations<State> {
     writer.control({
       kind: "obligation_failed",
       id: "owed",
-      reason: reason.slice(0, 500),
+      reason: boundedText(reason),
       cause: { owed: "owed" },
       at: fold.at,
     });

@@ -12,6 +12,7 @@ import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
 import type { GrantsRegistry } from "./grants.ts";
 import type { Packing } from "./snapshot/format.ts";
+import type { SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a read may use besides the state. */
@@ -32,6 +33,15 @@ export type ReadHandler<State> = (
   params: JsonObject,
   context: ReadContext,
 ) => JsonValue | Promise<JsonValue>;
+
+/**
+ * A question that changes something beside the state, asked of the leader alone; throws a HarmovelaError
+ * for what it refuses. What it rests on it looks up itself (`CompanionContext.leading`).
+ */
+export type Act = (
+  who: { tenant: string; source: string },
+  params: JsonObject,
+) => Promise<JsonValue>;
 
 /** Decides about a token that somebody asks for (spec 7); pure. */
 export type TokenIssuer<State> = (
@@ -58,6 +68,8 @@ export interface HostOptions<State> {
   /** Domains whose logs the decider folds too. */
   observes: readonly Domain[];
   reads: Readonly<Record<string, ReadHandler<State>>>;
+  /** By verb; the leader alone answers. */
+  acts?: Readonly<Record<string, Act>>;
   /** The read `token`, which the leader alone answers; needs `tokens`. */
   issueToken?: TokenIssuer<State>;
   /** Keys for handoff tokens; without them every token is opaque. */
@@ -72,6 +84,11 @@ export interface HostOptions<State> {
   writer: Bus;
   /** Serves reads and verdicts; publishes to inboxes only. */
   answerer: Bus;
+  /**
+   * With the writer's rights, for what is read and stored on behalf of agents: so it holds up neither appends
+   * nor the lease. Default the writer.
+   */
+  carrier?: Bus;
   clock: Clock;
   logger: Logger;
   replicas: number;
@@ -79,6 +96,8 @@ export interface HostOptions<State> {
   replyPrefix(tenant: string, source: string): string;
   /** Further replies to reads that are answered: those that the server has moved at the border of accounts. Default none. */
   borderReplyPrefix?: string;
+  /** What each source may send; without it as much as it likes. */
+  sourceLimits?: SourceLimits;
   /** How long the log keeps its entries at least, milliseconds; they go when no snapshot needs them either. */
   retentionMs: number;
   /** Entries after which another snapshot is taken. Default 50,000. */

@@ -1,4 +1,4 @@
-/** From a decider's definition to a running service: two connections and a host (architecture, section 3). */
+/** From a decider's definition to a running service: its connections and a host (architecture, section 3). */
 
 import { randomUUID } from "node:crypto";
 import {
@@ -19,7 +19,8 @@ import type { AgentKeys } from "./agent-keys.ts";
 import { type GrantsRegistry, NO_REGISTRY } from "./grants.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
-import type { AuditLimits, ReadHandler, TokenIssuer } from "./options.ts";
+import type { Act, AuditLimits, ReadHandler, TokenIssuer } from "./options.ts";
+import { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
 
 /** What a service is, wherever it runs. */
@@ -35,10 +36,17 @@ export interface ServiceDefinition<State> {
   issueToken?: TokenIssuer<State>;
   /** What it does beside judging, in every process that runs it. It must not fail: the service goes on without. */
   companion?: (context: CompanionContext<State>) => Companion;
+  /** Questions that change something beside the state, by verb; the leader answers them. */
+  openActs?: (context: CompanionContext<State>) => Acts;
+}
+
+export interface Acts {
+  readonly verbs: Readonly<Record<string, Act>>;
+  close(): void;
 }
 
 export interface CompanionContext<State> {
-  /** The connection that writes (architecture, section 3). */
+  /** A connection that writes and answers nobody (architecture, section 3). */
   bus: Bus;
   clock: Clock;
   logger: Logger;
@@ -78,6 +86,8 @@ export interface ServiceConfig {
   grants?: GrantsRegistry;
   /** The record of decisions (architecture, section 3). Default: with credentials, 90 days in 1 GiB; false: none. */
   audit?: Partial<AuditLimits> | boolean;
+  /** What each source may send to this service; counts only with credentials. Default `SOURCE_LIMITS`. */
+  sourceLimits?: SourceLimits;
   /** Default 60,000: how often a decider that asks for it is told of its observed logs, milliseconds. */
   observedEveryMs?: number;
 }
@@ -87,7 +97,7 @@ export const LOG_RETENTION_MS: number = 30 * 86_400_000;
 
 export interface RunningService {
   host: Host;
-  /** Drains the host and closes both connections. */
+  /** Drains the host and closes its connections. */
   close(): Promise<void>;
 }
 
@@ -108,70 +118,74 @@ export async function openService<State>(
   if (writerAuth === undefined && config.grants !== undefined) {
     throw new HarmovelaError("invalid_argument", "grants need senders that are proved");
   }
-  const writer = await connectBus({
-    servers,
-    waitOnFirstConnect,
-    name: `${name} writer`,
-    ...(writerAuth === undefined ? {} : { auth: writerAuth }),
-  });
-  try {
-    const answerer = await connectBus({
+  const connections: Bus[] = [];
+  const connectAs = async (role: string, auth: BusAuth | undefined): Promise<Bus> => {
+    const bus = await connectBus({
       servers,
       waitOnFirstConnect,
-      name: `${name} answerer`,
-      ...(answererAuth === undefined ? {} : { auth: answererAuth }),
+      name: `${name} ${role}`,
+      ...(auth === undefined ? {} : { auth }),
     });
-    try {
-      const isAuthenticated = writerAuth !== undefined;
-      const open = waitOnFirstConnect ? openHostPatiently : openHost;
-      const host = await open({
-        ...definition,
-        version: config.version,
-        instance,
-        writer,
-        answerer,
-        clock: systemClock,
-        logger: config.logger.child({ domain: definition.domain, instance }),
-        ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
-        ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
-        ...(config.observedEveryMs === undefined
-          ? {}
-          : { observedEveryMs: config.observedEveryMs }),
-        replicas: config.replicas ?? 1,
-        ...(config.snapshotEntries === undefined
-          ? {}
-          : { snapshotEntries: config.snapshotEntries }),
-        retentionMs: config.retentionMs ?? LOG_RETENTION_MS,
-        leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
-        ...auditOf(config, isAuthenticated),
-        replyPrefix: isAuthenticated
-          ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
-          : () => "_INBOX.",
-        ...(isAuthenticated
-          ? { borderReplyPrefix: BORDER_REPLY_PREFIX, grants: config.grants ?? NO_REGISTRY }
-          : {}),
-      });
-      const companion = definition.companion?.({
-        bus: writer,
-        clock: systemClock,
-        logger: config.logger.child({ domain: definition.domain, instance }),
-        replicas: config.replicas ?? 1,
-        leading: () => host.leading(),
-      });
-      return {
-        host,
-        close: async () => {
-          await companion?.close();
-          await host.close();
-          await Promise.all([writer.close(), answerer.close()]);
-        },
-      };
-    } catch (error) {
-      await answerer.close();
-      throw error;
-    }
+    connections.push(bus);
+    return bus;
+  };
+  const disconnect = () => Promise.all(connections.map((bus) => bus.close()));
+  try {
+    const writer = await connectAs("writer", writerAuth);
+    const answerer = await connectAs("answerer", answererAuth);
+    const carrier = await connectAs("carrier", writerAuth);
+    const isAuthenticated = writerAuth !== undefined;
+    const open = waitOnFirstConnect ? openHostPatiently : openHost;
+    let host: Host<State> | undefined;
+    const context: CompanionContext<State> = {
+      bus: writer,
+      clock: systemClock,
+      logger: config.logger.child({ domain: definition.domain, instance }),
+      replicas: config.replicas ?? 1,
+      leading: () => host?.leading(),
+    };
+    const { openActs, companion: openCompanion, ...parts } = definition;
+    const acts = openActs?.({ ...context, bus: carrier });
+    const opened = await open({
+      ...parts,
+      ...(acts === undefined ? {} : { acts: acts.verbs }),
+      version: config.version,
+      instance,
+      writer,
+      answerer,
+      carrier,
+      clock: systemClock,
+      logger: context.logger,
+      ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
+      ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
+      ...(config.observedEveryMs === undefined ? {} : { observedEveryMs: config.observedEveryMs }),
+      replicas: config.replicas ?? 1,
+      ...(config.snapshotEntries === undefined ? {} : { snapshotEntries: config.snapshotEntries }),
+      retentionMs: config.retentionMs ?? LOG_RETENTION_MS,
+      leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
+      ...auditOf(config, isAuthenticated),
+      replyPrefix: isAuthenticated
+        ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
+        : () => "_INBOX.",
+      ...(isAuthenticated
+        ? { borderReplyPrefix: BORDER_REPLY_PREFIX, grants: config.grants ?? NO_REGISTRY }
+        : {}),
+      // Without credentials a flood comes under any name, and a limit would shut its victims out.
+      ...(isAuthenticated ? { sourceLimits: config.sourceLimits ?? SOURCE_LIMITS } : {}),
+    });
+    host = opened;
+    const companion = openCompanion?.(context);
+    return {
+      host: opened,
+      close: async () => {
+        await companion?.close();
+        await opened.close();
+        acts?.close();
+        await disconnect();
+      },
+    };
   } catch (error) {
-    await writer.close();
+    await disconnect();
     throw error;
   }
 }

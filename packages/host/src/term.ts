@@ -40,6 +40,7 @@ import { Requests } from "./requests.ts";
 import { assertSameStream } from "./same-streams.ts";
 import { type KeptSnapshot, SnapshotKeeper } from "./snapshot/keeper.ts";
 import type { SnapshotStore } from "./snapshot/store.ts";
+import { SourceRate } from "./source-rate.ts";
 
 const STEPS_PER_TURN = 64;
 const MESSAGES_PER_TURN = 256;
@@ -93,6 +94,7 @@ export class Term<State> {
   readonly #writer: LogWriter<State>;
   readonly #time: BrokerTime;
   readonly #rate = new RefusalRate();
+  readonly #sourceRate: SourceRate | undefined;
   readonly #requests: Requests;
   readonly #obligations: Obligations<State>;
   readonly #judging: JudgeContext<State>;
@@ -134,6 +136,12 @@ export class Term<State> {
     this.#ended.catch(() => {
       // Whoever awaits `ended` handles it; nobody may be waiting yet.
     });
+    const { sourceLimits: limits } = options;
+    if (limits !== undefined) {
+      this.#sourceRate = new SourceRate(limits, (tenant, source) =>
+        alarms.raise(`${source} of ${tenant} sends more than is judged`),
+      );
+    }
     const stream = logStream(options.domain);
     if (options.audit !== undefined) {
       const { writer: bus, clock, domain } = options;
@@ -295,6 +303,8 @@ export class Term<State> {
       bus: options.writer,
       clock: options.clock,
       domain: options.domain,
+      service: options.service,
+      ...(this.#sourceRate === undefined ? {} : { rate: this.#sourceRate }),
       after: fold.intake,
       onReady: () => this.wake(),
     });

@@ -2,7 +2,12 @@
  * Everything that is judged before the domain (architecture, section 4): from bytes to an envelope
  * whose sender is who the subject says. Pure.
  */
-import { NO_TENANT, parseIntakeSubject, type StoredMessage } from "@harmovela/bus";
+import {
+  type IntakeAddress,
+  NO_TENANT,
+  parseIntakeSubject,
+  type StoredMessage,
+} from "@harmovela/bus";
 import {
   checkEnvelope,
   checkPayload,
@@ -38,6 +43,8 @@ export interface Refused {
   source: string;
   sent: Partial<Envelope> | undefined;
   isOccupying: boolean;
+  /** Its source sends too much: nothing of it was looked at. */
+  isLimited?: boolean;
 }
 
 /** Not even a sender to answer. */
@@ -46,12 +53,17 @@ export interface Dropped {
   reason: "non_canonical_subject";
 }
 
-/** Judges one intake message of `domain` up to its payload (spec 1.4, architecture section 4). */
-export function validate(message: StoredMessage, domain: Domain): Valid | Refused | Dropped {
-  const subject = parseIntakeSubject(message.subject);
-  if (subject === undefined || !isNaming(subject)) {
-    return { kind: "dropped", reason: "non_canonical_subject" };
-  }
+/** Whose intake it is. */
+export interface Judge {
+  domain: Domain;
+  /** The source of what the service itself says. */
+  service: string;
+}
+
+/** Judges one intake message up to its payload (spec 1.4, architecture section 4). */
+export function validate(message: StoredMessage, judge: Judge): Valid | Refused | Dropped {
+  const subject = senderOf(message);
+  if (subject === undefined) return { kind: "dropped", reason: "non_canonical_subject" };
   const { tenant, source } = subject;
   const refused = (
     error: ErrorPayload,
@@ -65,13 +77,19 @@ export function validate(message: StoredMessage, domain: Domain): Valid | Refuse
   if (!checked.ok) return refused(checked.error, readable(json.value));
   const envelope = checked.value;
 
-  const disagreement = disagreesWith(envelope, subject, domain);
+  const disagreement = disagreesWith(envelope, subject, judge);
   if (disagreement !== undefined) return refused(disagreement, envelope);
   for (const check of [checkVersion, checkType, checkPayload]) {
     const result = check(envelope);
     if (!result.ok) return refused(result.error, envelope, true);
   }
   return { kind: "valid", envelope, tenant, source };
+}
+
+/** Who speaks, as the subject says; undefined when it is nobody who could be answered. */
+export function senderOf(message: StoredMessage): IntakeAddress | undefined {
+  const subject = parseIntakeSubject(message.subject);
+  return subject !== undefined && isNaming(subject) ? subject : undefined;
 }
 
 /** Whether sender and tenant could be answered and logged; `-` is how a subject says "none". */
@@ -81,8 +99,8 @@ function isNaming({ tenant, source }: { tenant: string; source: string }): boole
 
 function disagreesWith(
   envelope: Envelope,
-  subject: { tenant: string; source: string; type: string | undefined },
-  domain: Domain,
+  subject: IntakeAddress,
+  { domain, service }: Judge,
 ): ErrorPayload | undefined {
   const mismatch = (field: string): ErrorPayload =>
     reject("unauthorized", `the subject names another ${field} than the envelope`, {
@@ -90,6 +108,13 @@ function disagreesWith(
       reason: "subject_mismatch",
     });
   if (envelope.source !== subject.source) return mismatch("source");
+  if (envelope.source === service) {
+    // What it says it writes into its log by itself: an entry under its name is its word.
+    return reject("unauthorized", "this name is the service's own", {
+      field: "source",
+      reason: "own_service",
+    });
+  }
   if (envelope.type !== subject.type) return mismatch("type");
   if (envelope.tenant_id !== undefined && envelope.tenant_id !== subject.tenant) {
     return mismatch("tenant_id");

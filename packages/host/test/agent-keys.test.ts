@@ -117,6 +117,47 @@ test("the signature may stand in payload.evidence, and is the same there", async
   assert.equal((await keys.look(more as Envelope, TENANT))?.kind, "forged");
 });
 
+test("a registry of anything but texts is refused by its number, not stumbled over", async () => {
+  const { record } = await keyOf("agent:a", "k1");
+  // JSON may hold an object that cannot be made a text.
+  const odd = { toString: 1, valueOf: 1 };
+  const bent: Record<string, unknown>[] = [
+    { tenant: odd },
+    { agent: odd },
+    { kid: odd },
+    { jwk: { ...record.jwk, crv: odd } },
+    { jwk: { ...record.jwk, kty: odd } },
+    { jwk: { ...record.jwk, x: odd } },
+    { jwk: { ...record.jwk, crv: "__proto__" } },
+    { from: odd },
+    { until: odd },
+    { revoked_at: odd },
+  ];
+  for (const fields of bent) {
+    const set = { keys: [record, { ...record, kid: "k2", ...fields }] } as AgentKeySet;
+    const opening = openAgentKeys(set);
+    await assert.rejects(opening, { code: "invalid_argument" }, JSON.stringify(fields));
+  }
+});
+
+test("nothing unsigned stands beside a signature", async () => {
+  const { record, key } = await keyOf("agent:a", "k1");
+  const keys = await openAgentKeys({ keys: [record] });
+  const signed = await signEnvelope(sent(), TENANT, key);
+  const { authorization = {}, payload } = signed;
+  const additions: Partial<Envelope>[] = [
+    { authorization: { ...authorization, roles: ["tenant-admin"] } },
+    { payload: { ...(payload as object), evidence: { signature: "a..b" } } },
+    { payload: { ...(payload as object), evidence: { signature: 7 } } },
+  ];
+  for (const added of additions) {
+    const facts = await keys.look({ ...signed, ...added }, TENANT);
+    assert.deepEqual(facts, { kind: "malformed" }, JSON.stringify(added));
+  }
+  const twice = sent({ payload: { evidence: { signature: "a..b" } } });
+  await assert.rejects(signEnvelope(twice, TENANT, key), { code: "invalid_argument" });
+});
+
 test("what is no detached signature of an envelope is malformed", async () => {
   const { record, key } = await keyOf("agent:a", "k1");
   const keys = await openAgentKeys({ keys: [record] });

@@ -3,9 +3,20 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { type CoreMessage, HEADER, logStream } from "@harmovela/bus";
 import type { Envelope } from "@harmovela/envelope";
+import type { ErrorPayload } from "@harmovela/failure";
 import { startNatsServer } from "@harmovela/testkit";
+import { READS_PER_SOURCE_MAX } from "../src/reads-under-way.ts";
 import { hurriedClock } from "./altered.ts";
-import { ask, envelope, eventually, openCounter, openSender, rpc, TENANT } from "./harness.ts";
+import {
+  ask,
+  envelope,
+  eventually,
+  openCounter,
+  openSender,
+  rpc,
+  slowCount,
+  TENANT,
+} from "./harness.ts";
 
 const asked = { source: "agent:a" };
 const cursorOf = (verdict: Envelope): string => (verdict.payload as { cursor: string }).cursor;
@@ -45,6 +56,41 @@ describe("reads", () => {
       assert.equal(error?.retryable, false);
     }
   });
+});
+
+test("questions of one source do not keep those of another waiting", async () => {
+  await using server = await startNatsServer();
+  await using sender = await openSender(server.url);
+  const { waiting, reads } = slowCount();
+  await using counter = await openCounter(server.url, { reads });
+  await counter.host.untilLeading();
+  const inbox = sender.bus.newInbox();
+  const answers: { result?: number; error?: ErrorPayload }[] = [];
+  sender.bus.subscribe(inbox, ({ data }) =>
+    answers.push(JSON.parse(new TextDecoder().decode(data)) as (typeof answers)[0]),
+  );
+  const asks = (count: number, subject: string): void => {
+    for (let asked = 0; asked < count; asked += 1) {
+      sender.bus.nats.publish(subject, "{}", { reply: inbox });
+    }
+  };
+  asks(READS_PER_SOURCE_MAX + 10, rpc("slow"));
+  await eventually(() => (answers.length === 10 ? true : undefined));
+  for (const { error } of answers) {
+    assert.equal(error?.code, "internal_error");
+    assert.equal(error?.retryable, true);
+    assert.equal(error?.details?.reason, "rate_limited");
+  }
+  const another = rpc("slow").replace("agent:a", "agent:b");
+  asks(1, another);
+  await eventually(() => (waiting.length > READS_PER_SOURCE_MAX ? true : undefined));
+  for (const go of waiting.splice(0)) go();
+  await eventually(() => (answers.length === READS_PER_SOURCE_MAX + 11 ? true : undefined));
+  asks(1, rpc("slow"));
+  const go = await eventually(() => waiting.pop());
+  go();
+  await eventually(() => (answers.length === READS_PER_SOURCE_MAX + 12 ? true : undefined));
+  assert.equal(answers.filter(({ result }) => result === 0).length, READS_PER_SOURCE_MAX + 2);
 });
 
 describe("a sender's trace", () => {

@@ -31,7 +31,14 @@ test("validating stops after 50 ms and goes on in the next turn, in order and wi
     after: (ms, fn) => time.after(ms, fn),
     soon: (fn) => time.soon(fn),
   };
-  const queue = new IntakeQueue({ bus, clock, domain: "tasks", after: 0, onReady: () => {} });
+  const queue = new IntakeQueue({
+    bus,
+    clock,
+    domain: "tasks",
+    service: "service:s",
+    after: 0,
+    onReady: () => {},
+  });
   await pass(time, 1_000);
   const taken: number[] = [];
   let turns = 0;

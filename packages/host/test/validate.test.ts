@@ -8,6 +8,7 @@ import { toRejection } from "../src/answers.ts";
 import { validate } from "../src/validate.ts";
 
 const encoder = new TextEncoder();
+const JUDGE = { domain: "tasks", service: "service:s" } as const;
 
 function message(subject: string, body: unknown): StoredMessage {
   const data = body instanceof Uint8Array ? body : encoder.encode(JSON.stringify(body));
@@ -31,7 +32,7 @@ const good = {
 };
 
 function refusalOf(subject: string, body: unknown) {
-  const result = validate(message(subject, body), "tasks");
+  const result = validate(message(subject, body), JUDGE);
   assert.equal(result.kind, "refused");
   if (result.kind !== "refused") throw new Error("not refused");
   const { tenant, source, sent, error } = result;
@@ -48,7 +49,17 @@ function refusalOf(subject: string, body: unknown) {
 
 describe("validate", () => {
   test("a good envelope is valid", () => {
-    assert.equal(validate(message(SUBJECT, good), "tasks").kind, "valid");
+    assert.equal(validate(message(SUBJECT, good), JUDGE).kind, "valid");
+  });
+
+  test("nobody speaks through the intake of a service in its own name", () => {
+    const source = "service:s";
+    const subject = intakeSubject({ tenant: "acme", domain: "tasks", source, type: good.type });
+    const { error, isOccupying } = refusalOf(subject, { ...good, source });
+    assert.equal(error.code, "unauthorized");
+    assert.equal(isOccupying, false);
+    const other = { ...good, source: "service:t" };
+    assert.equal(validate(message(subject.replace(":s", ":t"), other), JUDGE).kind, "valid");
   });
 
   const disagreements: [string, object, string][] = [
@@ -92,7 +103,7 @@ describe("validate", () => {
       "hv.acme.log.tasks.agent:a.-.task.progress",
     ];
     for (const subject of subjects) {
-      assert.equal(validate(message(subject, good), "tasks").kind, "dropped", subject);
+      assert.equal(validate(message(subject, good), JUDGE).kind, "dropped", subject);
     }
   });
 
@@ -119,7 +130,7 @@ describe("validate", () => {
     );
     fc.assert(
       fc.property(anything, (bytes) => {
-        if (validate(message(SUBJECT, bytes), "tasks").kind === "refused") {
+        if (validate(message(SUBJECT, bytes), JUDGE).kind === "refused") {
           refusalOf(SUBJECT, bytes);
         }
       }),

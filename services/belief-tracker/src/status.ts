@@ -1,6 +1,6 @@
 /** Why a claim is not to be acted on (spec 6.1, 6.2): reads and sentences say the same. */
 import { formatInstant, type Instant } from "@harmovela/envelope";
-import type { JsonObject } from "@harmovela/failure";
+import { boundedText, type JsonObject } from "@harmovela/failure";
 import { compare } from "./rules/conflict.ts";
 import { LISTED_CLAIMS_MAX } from "./settings.ts";
 import { type Claim, isLive, isStale, type Subject } from "./state.ts";
@@ -81,6 +81,7 @@ function contradiction({ subject, source, status }: Claim): Reason[] {
   return [{ reason: "contradicted", text, details: {} }];
 }
 
+/** Longest value that is quoted, UTF-16 units of its JSON. */
 const VALUE_LENGTH_MAX = 120;
 
 /** Those who say otherwise, as many as are worth listing. */
@@ -92,7 +93,7 @@ function othersIn({ conflict }: Subject, source: string): { source: string; valu
     .slice(0, LISTED_CLAIMS_MAX)
     .map(([other, text]) => ({
       source: other,
-      value: text.length <= VALUE_LENGTH_MAX ? text : `${text.slice(0, VALUE_LENGTH_MAX)}…`,
+      value: boundedText(text, VALUE_LENGTH_MAX),
     }));
 }
 

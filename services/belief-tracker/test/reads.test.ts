@@ -46,6 +46,20 @@ describe("why, in one sentence", () => {
   }
 });
 
+test("a long value is not cut inside a character", () => {
+  for (const filling of ["x", "xx"]) {
+    const value = filling + "😀".repeat(200);
+    const scenario = world().given(
+      fact("f", 1, { id: "f1" }),
+      fact("f", value, { id: "f2", source: "agent:b" }),
+    );
+    scenario.settle();
+    const said = String(read(scenario, "why", { event_id: "f1" }));
+    assert.match(said, /is contradicted by agent:b \("x+(?:😀)+…\)/u);
+    assert.doesNotMatch(said, /\p{Surrogate}/u);
+  }
+});
+
 test("what a claim looks like", () => {
   const view = read(assorted(), "get", { event_id: "good" });
   assert.deepEqual(view, {

@@ -4,6 +4,7 @@ import { createManagerDecider } from "./decider.ts";
 import { MANAGER_READS } from "./reads.ts";
 import { DEFAULT_MANAGER_SETTINGS, type ManagerSettings } from "./settings.ts";
 import type { ManagerState } from "./state.ts";
+import { openCheckpointActs } from "./store/checkpoint-acts.ts";
 import {
   type CheckpointStoreOptions,
   DEFAULT_CHECKPOINT_STORE,
@@ -23,6 +24,7 @@ export function createManager(
     settings: { ...complete },
     observes: ["tasks"],
     reads: MANAGER_READS,
+    openActs: openCheckpointActs,
     companion: (context) => openCheckpointStore(context, { ...DEFAULT_CHECKPOINT_STORE, ...store }),
   };
 }

@@ -9,7 +9,6 @@ export const CANONICAL: readonly string[] = [
   "hv.acme.in.tasks.agent:a.__proto__",
   "hv.acme.in.tasks.agent:a.task.-.submitted",
   "hv.acme.in.tasks.agent:a.belief.revised",
-  "hv.acme.in.tasks.agent:a.task%2Esubmitted",
   "hv.acme.in.tasks.agent:a.%2A",
   "hv.acme.in.tasks.agent:a.%3E",
   `hv.acme.in.tasks.agent:a.${"x".repeat(1_500)}`,
@@ -29,6 +28,7 @@ export const CANONICAL: readonly string[] = [
 export const OTHERS: readonly string[] = [
   "hv.acme.in.tasks.agent:a",
   "hv.acme.in.tasks.agent%3Aa.task.submitted",
+  "hv.acme.in.tasks.agent:a.task%2Esubmitted",
   "hv.acme.in.tasks.%2a.task.submitted",
   "hv.acme.in.tasks.%FF.task.submitted",
   "hv.acme.in.tasks.%C3.task.submitted",

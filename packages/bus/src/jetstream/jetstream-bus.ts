@@ -84,20 +84,24 @@ export class JetStreamBus implements Bus {
   }
 
   read(stream: string, seq: number): Promise<StoredMessage | undefined> {
-    return this.#find(stream, { seq });
+    return this.#get(stream, { seq });
   }
 
   lastOn(stream: string, subject: string): Promise<StoredMessage | undefined> {
-    return this.#find(stream, { last_by_subj: subject });
+    return this.#get(stream, { last_by_subj: subject });
   }
 
-  async #find(stream: string, query: object): Promise<StoredMessage | undefined> {
+  next(stream: string, after: number, filter: string): Promise<StoredMessage | undefined> {
+    return this.#get(stream, { seq: after + 1, next_by_subj: filter });
+  }
+
+  async #get(stream: string, which: object): Promise<StoredMessage | undefined> {
     let answer: RawMessage;
     try {
       // Not the client's `getMessage`: it gives headers decoded only, and throws on all of them when one
       // has a name that the server stores and it does not allow. A reader sees the others, and so must this.
       answer = await this.#ask(() =>
-        askApi<RawMessage>(this.nats, `STREAM.MSG.GET.${stream}`, query),
+        askApi<RawMessage>(this.nats, `STREAM.MSG.GET.${stream}`, which),
       );
     } catch (error) {
       if (apiCodeOf(error) === API_ERROR.noMessageFound) return undefined;

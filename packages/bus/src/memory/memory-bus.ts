@@ -75,20 +75,24 @@ export class MemoryBus implements Bus {
   }
 
   read(stream: string, seq: number): Promise<StoredMessage | undefined> {
-    return this.#find(stream, (found) => found.get(seq));
+    return this.#get(stream, (found) => found.get(seq));
   }
 
   lastOn(stream: string, subject: string): Promise<StoredMessage | undefined> {
-    return this.#find(stream, (found) => found.lastOn(subject));
+    return this.#get(stream, (found) => found.lastOn(subject));
   }
 
-  #find(
+  next(stream: string, after: number, filter: string): Promise<StoredMessage | undefined> {
+    return this.#get(stream, (found) => found.after(after, 1, filter)[0]);
+  }
+
+  #get(
     stream: string,
-    look: (found: MemoryStream) => StoredMessage | undefined,
+    pick: (found: MemoryStream) => StoredMessage | undefined,
   ): Promise<StoredMessage | undefined> {
     return this.#ask(() => {
       const found = this.#server.stream(stream);
-      if (found) return look(found);
+      if (found) return pick(found);
       throw toApiFailure({
         code: 404,
         err_code: API_ERROR.streamNotFound,

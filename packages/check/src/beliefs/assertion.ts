@@ -64,6 +64,7 @@ const VALUE_FIELDS: ReadonlyMap<string, string> = new Map([
   ["memory.fact.added", "value"],
   ["memory.fact.updated", "new_value"],
   ["context.updated", "new_value"],
+  ["context.snapshot.ready", "data"],
   ["belief.revised", "corrected"],
 ]);
 
@@ -126,6 +127,9 @@ export function keyOf(envelope: Envelope, cause?: Assertion): string | undefined
   if (type.startsWith("memory.fact.") && fact !== undefined) return `memory:${fact}`;
   const context = payloadText(envelope, "context_key");
   if (type.startsWith("context.") && context !== undefined) return `context:${context}`;
+  // A snapshot of no named context is told apart by its own id.
+  if (type === "context.snapshot.ready")
+    return `context:${payloadText(envelope, "snapshot_id") ?? id}`;
   return undefined;
 }
 

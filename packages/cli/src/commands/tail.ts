@@ -18,6 +18,7 @@ interface TailOptions extends AgentCommandOptions {
 
 const HELP = `
 Type patterns: * is one segment, a trailing .* one or more. What comes from agents is shown escaped.
+With a key the services are asked for what is logged: for each type the service that judges it must run.
 
 Example:
   $ harmovela tail --type 'task.*' --task task_1 --from-start
@@ -35,6 +36,7 @@ export function tailCommand(): Command {
     .option("--target <agent>", "only for this agent (repeatable)", collect, [])
     .option("--task <id>", "only about this task (repeatable)", collect, [])
     .option("--from-start", "begin with the oldest entry there is", false)
+    .option("--streams", "with an operator's key: read streams, and ask no service", false)
     .option("--json", "one JSON envelope for each line", false)
     .addHelpText("after", HELP)
     .action(runTail);

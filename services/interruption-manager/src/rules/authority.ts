@@ -31,7 +31,7 @@ function isOffered({ offer, owner }: TaskRecord): boolean {
 }
 
 /** Whether the sender has the task: its owner; before anybody took it, who might or who submitted it. */
-function isHolder(task: TaskRecord, source: string): boolean {
+export function isHolder(task: TaskRecord, source: string): boolean {
   const { owner, submitter, target } = task;
   if (task.isExternal) return true;
   if (owner !== undefined) return source === owner;
