@@ -89,13 +89,8 @@ function withFault(copy: string, { file, find, replace, name }: Mutant, work: ()
 }
 
 const [wanted = ""] = process.argv.slice(2);
-const chosen = [
-  ...MUTANTS,
-  ...PROVENANCE_MUTANTS,
-  ...RIGHTS_MUTANTS,
-  ...HOSTILE_MUTANTS,
-  ...REPLAY_MUTANTS,
-].filter(({ name }) => name.includes(wanted));
+const LISTS = [MUTANTS, PROVENANCE_MUTANTS, RIGHTS_MUTANTS, HOSTILE_MUTANTS, REPLAY_MUTANTS];
+const chosen = LISTS.flat().filter(({ name }) => name.includes(wanted));
 const copy = copyTree();
 const survivors: string[] = [];
 try {

@@ -21,6 +21,7 @@ import { pause, preload, progress, startedTasks } from "./load.ts";
 import { median } from "./median.ts";
 import { provenance } from "./provenance.ts";
 import { bareRelay, productRelay } from "./relay.ts";
+import { security } from "./security.ts";
 import { sourceLimits } from "./source-limits.ts";
 
 const { values } = parseArgs({
@@ -161,6 +162,7 @@ await latency(note, isQuick ? 1_000 : 5_000);
 await cascadeRate(note, isQuick ? 2_000 : 10_000);
 await delegations(note, 1_000);
 await provenance(note, isQuick ? 5_000 : 50_000);
+await security(note, isQuick ? 2_000 : 10_000);
 await claimRate(note, isQuick ? 1 : 3, isQuick ? 30_000 : 100_000);
 await markRate(note, isQuick ? 5_000 : 100_000);
 await expiryLateness(note, isQuick ? 2_000 : 10_000);

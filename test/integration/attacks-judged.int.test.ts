@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import { HEADER, INTAKE_SUBJECT_LENGTH_MAX } from "@harmovela/bus";
+import type { Envelope } from "@harmovela/envelope";
 import { generateTokenKeys, openTokenKeys } from "@harmovela/host";
 import { envelope } from "../chaos/sender.ts";
 import { accepted, DEADLINE_MS, HONEST, MALLORY, refused, Scene, WORKER } from "./attack-scene.ts";
@@ -80,6 +81,32 @@ describe("what a service refuses", () => {
       { stored: 2 },
     );
   });
+
+  test("what says that it is signed and is not, and what nobody can check, in every domain", () =>
+    attacked(
+      async () => {
+        const claims: Partial<Envelope>[] = [
+          { source_trust: "signed" },
+          {
+            source_trust: "signed",
+            authorization: { scheme: "jws-detached", token: "e30..AAAA" },
+          },
+          { authorization: { scheme: "bearer", token: "t" } },
+        ];
+        const fields: Record<string, Partial<Envelope>> = {
+          "task.submitted": {},
+          "memory.fact.added": { payload: { fact_id: "f", value: 1 } },
+          "interruption.requested": { interruption_policy: "force_stop" },
+        };
+        for (const claim of claims) {
+          for (const [type, more] of Object.entries(fields)) {
+            const sent = envelope(MALLORY, type, "task_unproved", { ...more, ...claim });
+            await refused("unauthorized", mallory.say(sent));
+          }
+        }
+      },
+      { stored: 9 },
+    ));
 
   test("headers as the entries of a log have them change nothing of an entry", () =>
     attacked(

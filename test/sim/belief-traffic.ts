@@ -10,13 +10,18 @@ import {
 } from "@harmovela/belief-tracker";
 import { HEADER } from "@harmovela/bus";
 import type { StoredRecord } from "@harmovela/check";
-import { type DomainEntry, type Envelope, formatInstant } from "@harmovela/envelope";
+import {
+  type DomainEntry,
+  type Envelope,
+  type EventEntry,
+  formatInstant,
+} from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 import { type Given, given, SimRandom } from "@harmovela/testkit";
 
 const START = Date.UTC(2026, 10, 30, 10);
 const STREAM = "HV_LOG_BELIEFS";
-const SOURCES = [
+export const SOURCES = [
   "agent:a",
   "agent:b",
   "agent:c",
@@ -30,12 +35,15 @@ export class BeliefTraffic {
   readonly world: Given<BeliefState>;
   readonly #random: SimRandom;
   readonly #ids: string[] = ["evt_elsewhere"];
-  /** Lengths of the log when evidence was lost. */
-  readonly #lossesAt: number[] = [];
+  /** Evidence that was lost, and how long the log was then. */
+  readonly losses: { readonly after: number; readonly entry: EventEntry }[] = [];
+  readonly #sources: readonly string[];
   #made = 0;
 
-  constructor(seed: number) {
+  /** `sources`: who talks, where that is not only agents and the systems of memory and context. */
+  constructor(seed: number, sources: readonly string[] = SOURCES) {
     this.#random = new SimRandom(seed);
+    this.#sources = sources;
     const decider = createBeliefDecider(DEFAULT_BELIEF_SETTINGS);
     this.world = given(decider, { service: DEFAULT_BELIEF_SETTINGS.service, at: START });
   }
@@ -59,7 +67,7 @@ export class BeliefTraffic {
   #lose(): void {
     const { world } = this;
     const at = world.now;
-    const seq = this.#lossesAt.push(world.log.length);
+    const seq = this.losses.length + 1;
     const envelope: Envelope = {
       spec_version: "0.2",
       id: `lost_${seq}`,
@@ -71,11 +79,13 @@ export class BeliefTraffic {
     const frame = { seq, tenant: world.tenant, at, epoch: 1, prev: seq - 1, seen: {} };
     const entry = { ...frame, kind: "event", cause: { in: seq }, envelope } as const;
     world.decider.observe?.(world.state, "provenance", entry);
+    this.losses.push({ after: world.log.length, entry });
   }
 
   #envelope(): Envelope {
-    const kind = this.#below(12);
+    const kind = this.#below(13);
     if (kind < 5) return this.#claim();
+    if (kind === 12) return this.#unnamed();
     if (kind < 7) return this.#revision();
     if (kind < 9) return this.#invalidation();
     if (kind < 11) return this.#change();
@@ -95,6 +105,19 @@ export class BeliefTraffic {
       return this.#event("memory.fact.updated", payload, fields);
     }
     return this.#event("memory.fact.added", { ...fact, value }, fields);
+  }
+
+  /** What asserts something that has no name of its own, or one in another field. */
+  #unnamed(): Envelope {
+    const type = this.#random.pick([
+      "memory.episode.stored",
+      "context.retrieval.completed",
+      "state.snapshot.ready",
+    ]);
+    const named: JsonObject = this.#random.chance(0.5) ? { resource: this.#resource() } : {};
+    if (this.#random.chance(0.7)) return this.#event(type, named, this.#grounds());
+    const payload = { snapshot_id: this.#name(), data: this.#below(2) };
+    return this.#event("context.snapshot.ready", payload, this.#grounds());
   }
 
   #revision(): Envelope {
@@ -142,7 +165,7 @@ export class BeliefTraffic {
       spec_version: "0.2",
       id,
       type,
-      source: this.#random.pick(SOURCES),
+      source: this.#random.pick(this.#sources) ?? "agent:a",
       created_at: formatInstant(this.world.now - this.#below(3) * 500),
       payload,
       ...fields,
@@ -198,7 +221,7 @@ export class BeliefTraffic {
       epoch,
       ...this.world.log.map((entry, index) => {
         if (entry.kind === "event") sequence += 1;
-        const seen = this.#lossesAt.filter((length) => length <= index).length;
+        const seen = this.losses.filter(({ after }) => after <= index).length;
         return stored(entry, { seq: index + 2, sequence, seen });
       }),
     ];

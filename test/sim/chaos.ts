@@ -1,7 +1,7 @@
 /** What goes wrong, and when: each seed has its own mix of faults and its own rates. */
 import { type ArrivalFault, intakeStream, logStream, type MemoryServer } from "@harmovela/bus";
+import type { Domain } from "@harmovela/envelope";
 import type { FakeClock, SimRandom } from "@harmovela/testkit";
-import { type Oracle, STREAM } from "./oracle.ts";
 import type { Replica } from "./replica.ts";
 
 /** What a simulation must have gone through, all seeds together. */
@@ -80,12 +80,39 @@ const WEIGHTS = {
   foreign: 1,
 } as const;
 
+/** A replica, whatever it runs. */
+export type Victim = Pick<
+  Replica<unknown>,
+  | "isUp"
+  | "isPaused"
+  | "isLeader"
+  | "instance"
+  | "host"
+  | "start"
+  | "crash"
+  | "pause"
+  | "resume"
+  | "cut"
+  | "mend"
+  | "stall"
+  | "unstall"
+>;
+
+/** What is known of the log under test. */
+export interface Watched {
+  readonly leader: string;
+  /** Something goes on in which a crash hurts most. */
+  readonly isInCascade: boolean;
+  readonly lastSeq: number;
+}
+
 export interface ChaosParts {
+  domain: Domain;
   random: SimRandom;
   clock: FakeClock;
   server: MemoryServer;
-  replicas: readonly Replica[];
-  oracle: Oracle;
+  replicas: readonly Victim[];
+  oracle: Watched;
   tally: Tally;
   stepBrokerClock(ms: number): void;
   restartServer(): void;
@@ -103,6 +130,7 @@ const GOOD: Arrivals = { lost: 0, unanswered: 0, late: 0 };
 
 export class Chaos {
   readonly #parts: ChaosParts;
+  readonly #stream: string;
   readonly #weights: Record<keyof typeof WEIGHTS, number>;
   readonly #pauseMs: number;
   #isOver = false;
@@ -115,6 +143,7 @@ export class Chaos {
   constructor(parts: ChaosParts) {
     const { random } = parts;
     this.#parts = parts;
+    this.#stream = logStream(parts.domain);
     this.#pauseMs = random.pick([100, 400, 1_500, 5_000]);
     this.#weights = { ...WEIGHTS };
     for (const name of Object.keys(WEIGHTS) as (keyof typeof WEIGHTS)[]) {
@@ -124,7 +153,8 @@ export class Chaos {
     this.#weights.crashAtAppend += 0.1;
     parts.server.faults.onArrival = ({ stream, isChained }) => {
       // What is observed is written by a hand that knows what it has written.
-      const isSpared = stream === logStream("interruptions") || (stream === STREAM && !isChained);
+      const isLog = stream.startsWith("HV_LOG_");
+      const isSpared = isLog && (stream !== this.#stream || !isChained);
       return isSpared ? undefined : this.#onArrival(stream);
     };
   }
@@ -153,7 +183,7 @@ export class Chaos {
   }
 
   /** A take-over is when silence hurts most. */
-  onLease(replica: Replica): void {
+  onLease(replica: Victim): void {
     const { random, tally, clock } = this.#parts;
     if (this.#isOver || !random.chance(0.1)) return;
     clock.after(random.whole(0, 12), () => {
@@ -165,9 +195,9 @@ export class Chaos {
   }
 
   /** Called at each append that a replica is about to make. */
-  onAppend(replica: Replica, subject: string): void {
+  onAppend(replica: Victim, subject: string): void {
     const { oracle, tally, random } = this.#parts;
-    const isEpoch = subject.endsWith(".ctl.tasks.epoch");
+    const isEpoch = subject.endsWith(`.ctl.${this.#parts.domain}.epoch`);
     if (!isEpoch && oracle.leader !== replica.instance) tally.displacedAppends += 1;
     if (!this.#isOver && oracle.isInCascade && !this.#wasInCascade && random.chance(0.2)) {
       this.#fuse = random.whole(1, 12);
@@ -180,7 +210,7 @@ export class Chaos {
 
   #onArrival(stream: string): ArrivalFault | undefined {
     const { random, tally } = this.#parts;
-    const isLog = stream === STREAM;
+    const isLog = stream === this.#stream;
     if (this.#isRefusing && isLog) {
       tally.appendsRefused += 1;
       return { kind: "refused", apiCode: 10_077, description: "cannot store" };
@@ -199,13 +229,13 @@ export class Chaos {
   }
 
   /** Most faults aim at the leader. */
-  #victim(): Replica | undefined {
+  #victim(): Victim | undefined {
     const { replicas, random } = this.#parts;
     const leader = replicas.find((replica) => replica.isLeader && !replica.isPaused);
     return leader !== undefined && random.chance(0.75) ? leader : random.pick(replicas);
   }
 
-  #crash(replica: Replica | undefined): void {
+  #crash(replica: Victim | undefined): void {
     const { oracle, tally, random, clock } = this.#parts;
     if (replica?.isUp !== true) return;
     tally.crashes += 1;
@@ -247,7 +277,7 @@ export class Chaos {
         return;
       case "takeLease":
         tally.leasesTaken += 1;
-        server.faults.displace("tasks");
+        server.faults.displace(this.#parts.domain);
         return;
       case "badAcks": {
         const fraction = (): number => random.fraction() * random.pick([0.01, 0.1, 0.5]);
@@ -285,7 +315,7 @@ export class Chaos {
   /** The intake loses messages that nobody has judged, when there are any. */
   #trim(): void {
     const { server, random, replicas, tally } = this.#parts;
-    const name = intakeStream("tasks");
+    const name = intakeStream(this.#parts.domain);
     const state = server.stream(name)?.state();
     if (state === undefined || state.messages === 0) return;
     const judged = Math.max(...replicas.map(({ host }) => host?.status().intake ?? 0));

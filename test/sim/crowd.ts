@@ -3,7 +3,7 @@
  * no verdict, and keeps every verdict. One plain observer of `hv.>` runs along.
  */
 import { type Bus, type Clock, HEADER, intakeSubject, parseEvSubject } from "@harmovela/bus";
-import type { Envelope } from "@harmovela/envelope";
+import type { Domain, Envelope } from "@harmovela/envelope";
 import type { Draft } from "./drafts.ts";
 import type { Shown } from "./oracle.ts";
 import type { View } from "./view.ts";
@@ -21,6 +21,8 @@ export interface Sent {
 }
 
 export interface CrowdParts {
+  /** Whose intake it speaks to. Default `tasks`. */
+  domain?: Domain;
   agents: Bus;
   observer: Bus;
   clock: Clock;
@@ -37,11 +39,13 @@ export class Crowd {
   readonly #bus: Bus;
   readonly #clock: Clock;
   readonly #inbox: string;
+  readonly #domain: Domain;
   readonly #onVerdict: (sent: Sent, verdict: Envelope) => void;
 
   constructor(parts: CrowdParts) {
     const { agents, observer, view } = parts;
     this.#bus = agents;
+    this.#domain = parts.domain ?? "tasks";
     this.#clock = parts.clock;
     this.#onVerdict = parts.onVerdict;
     this.#inbox = agents.newInbox();
@@ -51,7 +55,7 @@ export class Crowd {
     });
     observer.subscribe("hv.>", ({ subject, data }) => {
       const address = parseEvSubject(subject);
-      if (subject.split(".")[2] !== "ev" || address?.domain === "interruptions") return;
+      if (subject.split(".")[2] !== "ev" || address?.domain !== this.#domain) return;
       const text = decoder.decode(data);
       this.seen.push({ subject, text });
       if (address !== undefined) view.see(address.tenant, JSON.parse(text) as Envelope);
@@ -67,7 +71,7 @@ export class Crowd {
     const { tenant, envelope, text } = draft;
     const source = draft.subjectSource ?? envelope.source ?? "";
     const subject =
-      draft.subject ?? intakeSubject({ tenant, domain: "tasks", source, type: envelope.type });
+      draft.subject ?? intakeSubject({ tenant, domain: this.#domain, source, type: envelope.type });
     const data = encoder.encode(text ?? JSON.stringify(envelope));
     const sent = { draft, subject, data, attempts: 0, isStored: false, verdicts: [] };
     this.sent.push(sent);

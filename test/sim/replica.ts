@@ -1,17 +1,23 @@
-/** One replica of the coordinator: a process that can be killed, paused, cut off, and started again. */
-import type { Appender, AppenderOptions, MemoryBus, MemoryServer } from "@harmovela/bus";
-import {
-  createCoordinator,
-  type TaskSettings,
-  type TaskState,
-} from "@harmovela/delegation-coordinator";
+/** One replica of a service: a process that can be killed, paused, cut off, and started again. */
+import type {
+  Appender,
+  AppenderOptions,
+  MemoryBus,
+  MemoryServer,
+  StreamState,
+} from "@harmovela/bus";
 import type { Decider } from "@harmovela/envelope";
 import { toHarmovelaError } from "@harmovela/failure";
-import { type Host, instantPacking, openHost } from "@harmovela/host";
+import {
+  type Host,
+  type HostOptions,
+  instantPacking,
+  openHost,
+  type ServiceDefinition,
+} from "@harmovela/host";
 import type { FakeClock, ProcessClock, SimRandom } from "@harmovela/testkit";
 import pino from "pino";
 import { LateReader } from "./late-reader.ts";
-import { SIM_TOKEN_KEYS } from "./token-keys.ts";
 
 const LEASE_TTL_MS = 1_500;
 const RETENTION_MS = 30 * 86_400_000;
@@ -19,38 +25,42 @@ const RETENTION_MS = 30 * 86_400_000;
 const SUPERVISOR_MS = 500;
 const logger = pino({ level: "silent" });
 
-export interface ReplicaParts {
+export interface ReplicaParts<State> {
   name: string;
   server: MemoryServer;
   clock: FakeClock;
   random: SimRandom;
-  settings: TaskSettings;
+  /** What it runs, and how. */
+  definition: ServiceDefinition<State>;
+  options?: Partial<HostOptions<State>>;
+  /** What a look at a stream finds, where that is not what is stored. */
+  onLook?(stream: string, state: StreamState): StreamState;
   /** A replica has just taken the lease. */
-  onLease(replica: Replica): void;
+  onLease(replica: Replica<State>): void;
   /** A replica is about to append. */
-  onAppend(replica: Replica, subject: string): void;
+  onAppend(replica: Replica<State>, subject: string): void;
   /** It has gone on from a snapshot. */
   onRestored(): void;
   /** It stopped by itself, which nothing here may make it do. */
-  onStopped(replica: Replica, error: unknown): void;
+  onStopped(replica: Replica<State>, error: unknown): void;
 }
 
-interface Incarnation {
+interface Incarnation<State> {
   instance: string;
   process: ProcessClock;
   writer: MemoryBus;
   answerer: MemoryBus;
   host: Host | undefined;
   /** What the host has folded. */
-  state: TaskState | undefined;
+  state: State | undefined;
 }
 
-export class Replica {
-  readonly #parts: ReplicaParts;
+export class Replica<State> {
+  readonly #parts: ReplicaParts<State>;
   #count = 0;
-  #now: Incarnation | undefined;
+  #now: Incarnation<State> | undefined;
 
-  constructor(parts: ReplicaParts) {
+  constructor(parts: ReplicaParts<State>) {
     this.#parts = parts;
   }
 
@@ -70,7 +80,7 @@ export class Replica {
     return this.#now?.host;
   }
 
-  get state(): TaskState | undefined {
+  get state(): State | undefined {
     return this.#now?.state;
   }
 
@@ -89,7 +99,7 @@ export class Replica {
       const uplink = clock.openProcess(() => random.whole(0, lagMs));
       return server.connect({ name: `${instance} ${role}`, clock: process, uplink });
     };
-    const now: Incarnation = {
+    const now: Incarnation<State> = {
       instance,
       process,
       writer: connect("writer"),
@@ -116,10 +126,15 @@ export class Replica {
         process,
         () => random.whole(0, lateMs),
       );
-    const definition = createCoordinator(this.#parts.settings);
+    const { definition, options, onLook } = this.#parts;
     const { snapshots } = definition.decider;
-    if (snapshots === undefined) throw new Error("the coordinator takes no snapshots");
-    const decider: Decider<TaskState> = {
+    if (snapshots === undefined) throw new Error("the service takes no snapshots");
+    const streamState = now.writer.streamState.bind(now.writer);
+    now.writer.streamState = async (stream) => {
+      const found = await streamState(stream);
+      return found === undefined ? undefined : (onLook?.(stream, found) ?? found);
+    };
+    const decider: Decider<State> = {
       ...definition.decider,
       snapshots: {
         ...snapshots,
@@ -148,10 +163,10 @@ export class Replica {
       replicas: 1,
       retentionMs: RETENTION_MS,
       packing: instantPacking,
-      tokens: SIM_TOKEN_KEYS,
       snapshotEntries: random.pick([5, 40, 200]),
       leaseTtlMs: LEASE_TTL_MS,
       replyPrefix: () => "_INBOX.",
+      ...options,
     }).then(
       (host) => {
         now.host = host;

@@ -3,7 +3,11 @@
  * for a while, then none; at rest everything that was promised must be true (architecture, section 8).
  */
 import { type Bus, MemoryServer } from "@harmovela/bus";
-import { DEFAULT_TASK_SETTINGS } from "@harmovela/delegation-coordinator";
+import {
+  createCoordinator,
+  DEFAULT_TASK_SETTINGS,
+  type TaskState,
+} from "@harmovela/delegation-coordinator";
 import type { Envelope } from "@harmovela/envelope";
 import { FakeClock, SimRandom } from "@harmovela/testkit";
 import { Chaos, emptyTally, type Tally } from "./chaos.ts";
@@ -14,6 +18,7 @@ import { INTAKE, INTRUDER, Oracle, STREAM } from "./oracle.ts";
 import { Questions } from "./questions.ts";
 import { Replica } from "./replica.ts";
 import { assertSnapshots } from "./snapshots.ts";
+import { SIM_TOKEN_KEYS } from "./token-keys.ts";
 import { Traffic } from "./traffic.ts";
 import { assertAtRest, assertVerdict } from "./verify.ts";
 import { View } from "./view.ts";
@@ -54,7 +59,7 @@ class World {
   readonly #oracle: Oracle;
   readonly #view = new View();
   readonly #tally = emptyTally();
-  readonly #replicas: Replica[] = [];
+  readonly #replicas: Replica<TaskState>[] = [];
   readonly #agents: Bus & { disconnected(how: "lost"): void; reconnected(): void };
   readonly #crowd: Crowd;
   readonly #traffic: Traffic;
@@ -103,7 +108,8 @@ class World {
           server: this.#server,
           clock: this.#clock,
           random: ofReplicas,
-          settings,
+          definition: createCoordinator(settings),
+          options: { tokens: SIM_TOKEN_KEYS },
           onLease: (replica) => this.#chaos.onLease(replica),
           onAppend: (replica, subject) => {
             this.#readLog();
@@ -146,6 +152,7 @@ class World {
     const { speaksIn } = this.#dealing;
     this.#traffic = new Traffic(random(3), this.#view, { reuses: this.#isForgetful, speaksIn });
     this.#chaos = new Chaos({
+      domain: "tasks",
       random: random(4),
       clock: this.#clock,
       server: this.#server,

@@ -12,7 +12,7 @@ import { test } from "node:test";
 import { emptyTally, type Tally } from "./chaos.ts";
 import { type Life, simulate } from "./simulate.ts";
 
-const SEEDS_DEFAULT = 200;
+const SEEDS_DEFAULT = 120;
 /** A second life costs as much as the first: every so many seeds are lived again and compared. */
 const TWICE_EVERY = 4;
 const COMMAND = "node --conditions=development --import tsx --test test/sim/tasks.sim.test.ts";

@@ -1,6 +1,6 @@
 /** What must be true of a verdict when it arrives, and of everything when the world is at rest. */
 import assert from "node:assert/strict";
-import { describeState } from "@harmovela/delegation-coordinator";
+import { describeState, type TaskState } from "@harmovela/delegation-coordinator";
 import type { Envelope } from "@harmovela/envelope";
 import type { Crowd, Sent } from "./crowd.ts";
 import { isRetryable } from "./crowd.ts";
@@ -61,7 +61,7 @@ export function assertIssued(oracle: Oracle, tenant: string, text: string): stri
 export interface Rest {
   oracle: Oracle;
   crowd: Crowd;
-  replicas: readonly Replica[];
+  replicas: readonly Replica<TaskState>[];
   isStillAsked(seq: number): boolean;
 }
 

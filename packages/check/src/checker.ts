@@ -1,4 +1,5 @@
-import type { Domain } from "@harmovela/envelope";
+import type { Domain, Envelope } from "@harmovela/envelope";
+import { checkAuthorization } from "./authorization.ts";
 import { BeliefDomain } from "./beliefs/belief-domain.ts";
 import { readControlBody, readEnvelope } from "./body.ts";
 import { readPlan, TENANCY } from "./control.ts";
@@ -10,6 +11,7 @@ import { type Frame, FrameRules } from "./frame.ts";
 import { checkGovernance } from "./governance.ts";
 import { InterruptionDomain } from "./interruptions/interruption-domain.ts";
 import { PlanBook } from "./plan-book.ts";
+import type { ObservedLog } from "./provenance/across.ts";
 import { ProvenanceDomain } from "./provenance/provenance-domain.ts";
 import { isObject, type StoredRecord } from "./record.ts";
 import type { Report } from "./report.ts";
@@ -84,6 +86,7 @@ class LogChecker implements Checker {
   readonly #plans: PlanBook;
   readonly #tasks: TaskDomain | undefined;
   readonly #interruptions: InterruptionDomain | undefined;
+  readonly #beliefs: BeliefDomain | undefined;
   readonly #rules: DomainRules | undefined;
   readonly #observed: ReadonlyMap<Domain, LogChecker>;
   /** The event that the newest entry told the rules of. */
@@ -120,8 +123,22 @@ class LogChecker implements Checker {
       const tasks = log === undefined ? undefined : log.#tasks;
       this.#interruptions = new InterruptionDomain({ ...base, tasks });
       this.#rules = this.#interruptions;
-    } else if (domain === "beliefs") this.#rules = new BeliefDomain(this.#sink, lenient);
-    else this.#rules = new ProvenanceDomain(base);
+    } else if (domain === "beliefs") {
+      this.#beliefs = new BeliefDomain(this.#sink, lenient);
+      this.#rules = this.#beliefs;
+    } else this.#rules = new ProvenanceDomain({ ...base, observed: this.#seenOfOthers() });
+  }
+
+  #seenOfOthers(): ReadonlyMap<Domain, ObservedLog> {
+    const seen = new Map<Domain, ObservedLog>();
+    for (const [domain, log] of this.#observed) {
+      seen.set(domain, {
+        isLenient: log.#options.lenient === true,
+        standingOf: (tenant: string, id: string) => log.#beliefs?.standingOf(tenant, id),
+        profiles: (event: DomainEvent) => log.#tasks?.profiles(event),
+      });
+    }
+    return seen;
   }
 
   observe(domain: Domain, record: StoredRecord): void {
@@ -222,7 +239,7 @@ class LogChecker implements Checker {
       this.#rules?.onRefusal?.(event);
       return;
     }
-    if (event.owedBy === undefined) checkGovernance(this.#sink, envelope, this.#isAuthenticated);
+    if (event.owedBy === undefined) this.#checkRights(envelope);
     this.#event = event;
     this.#rules?.onEvent(event);
   }
@@ -297,9 +314,15 @@ class LogChecker implements Checker {
     this.#plans.begin(plan);
     if (isUnderWay) return;
     this.#events.claimId(tenant, envelope.id, frame.at);
-    if (owedBy(frame) === undefined) checkGovernance(this.#sink, envelope, this.#isAuthenticated);
+    if (owedBy(frame) === undefined) this.#checkRights(envelope);
     const event = { tenant, frame, envelope, owedBy: owedBy(frame), final: undefined };
     this.#rules?.onBegun(event, plan);
+  }
+
+  /** What the sender says of its own rights. */
+  #checkRights(envelope: Envelope): void {
+    checkGovernance(this.#sink, envelope, this.#isAuthenticated);
+    checkAuthorization(this.#sink, envelope);
   }
 }
 

@@ -1,6 +1,6 @@
 import { HEADER } from "@harmovela/bus";
 import type { FindingSink } from "./finding.ts";
-import { type EntryCause, readCause, readInteger, readSeen } from "./headers.ts";
+import { type EntryCause, readCause, readInteger, readSeen, readVerdict } from "./headers.ts";
 import type { StoredRecord } from "./record.ts";
 
 /** What an entry says about itself, as far as it can be read. */
@@ -10,6 +10,8 @@ export interface Frame {
   at: number;
   cause: EntryCause | undefined;
   digest: string | undefined;
+  /** What the verdict says besides, where it can be read. */
+  verdict?: unknown;
   /** How far each observed log had been folded, by domain. */
   seen: ReadonlyMap<string, number>;
 }
@@ -102,6 +104,7 @@ export class FrameRules {
       at: at ?? this.#lastAt,
       cause,
       digest: record.headers[HEADER.digest],
+      verdict: readVerdict(record.headers),
       seen,
     };
   }

@@ -39,6 +39,17 @@ export function readSeen(
   return seen;
 }
 
+/** Further fields of the verdict; undefined when there are none, or nobody can read them. */
+export function readVerdict(headers: Readonly<Record<string, string>>): unknown {
+  const text = headers[HEADER.verdict];
+  if (text === undefined || text === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** White space of an id is escaped, or a header could not hold it at its ends. */
 function readOwed(text: string): string | undefined {
   try {

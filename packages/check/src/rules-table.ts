@@ -31,6 +31,7 @@ export const RULES = {
     "The service says by itself only what ends, answers or expires (arch 2; spec 4.3, 5.1 to 5.9).",
   "governance-denied":
     "Who names an actor and an action is granted it in the tenant; a proved sender is its own actor (spec 9.8).",
+  "authorization-scheme": "An authorization is of a scheme that can be checked (spec 8).",
   "refusal-form": "A refusal names offender, refused event and a whole error (spec 3.2, 9.5).",
   "begun-form": "A begun entry holds the plan and the whole envelope that ends it (arch 2).",
   "begun-twice": "A plan begins once (arch 2).",
@@ -210,16 +211,31 @@ export const RULES = {
   "compensation-party": "Its owner or who asked for it completes a compensation (spec 5.8).",
   "compensation-apart": "The task that a compensation makes stands below no other (spec 5.8).",
   "chain-repeats": "No event stands twice in its own evidence, nor in it itself (spec 8).",
+  "chain-contradicts":
+    "Evidence is what it is said to be, of whom and in which order, as far as logs have shown it (spec 8).",
+  "attestation-unknown": "An attestation speaks of an event that a log has shown by then (spec 8).",
+  "attestation-count":
+    "Attestations are counted by distinct sources, not the asserting one, not revoked (spec 8).",
   "attestation-attestor":
     "Under security.v1 an attestation and its revocation are their source's own (spec 4.2, 8).",
   "revocation-unknown": "Only an attestation that there is is revoked (spec 8).",
   "revocation-twice": "An attestation is revoked once (spec 8).",
   "revocation-party": "Who attested revokes it, or an authority (spec 8).",
   "wait-early": "An attestation waits for its event until its time has passed (spec 8; arch 2, 5).",
+  "wait-pointless": "An attestation waits only for what no log has shown (spec 8; arch 2).",
+  "wait-seen": "What was seen in time is not refused as never seen (spec 8; arch 2).",
   "wait-refusal":
     "A refusal that the service owes ends a begun plan, and is told to its sender (arch 2).",
   "truncation-fields": "A truncation names the assertion and what of it is missing (spec 8).",
   "truncation-twice": "The service tells of the truncation of an assertion once (spec 8).",
+  "truncation-party":
+    "Of a truncation tells the service, who asserted what it is about, or an authority (spec 8).",
+  "truncation-dead":
+    "Only of what is still asserted it is told that its evidence is lost (spec 8).",
+  "truncation-evidence": "What is told to be missing is evidence of the assertion (spec 8).",
+  "truncation-lost": "Lost is what stands before the beginning of its log, nothing else (spec 8).",
+  "truncation-open":
+    "In settled logs each live assertion whose evidence is lost has been told of (spec 8).",
   "observed-back": "The beginning of a log only moves on (arch 1.5, 6).",
 } as const;
 

@@ -25,7 +25,7 @@ const OBSERVES: Readonly<Record<Domain, readonly Domain[]>> = {
   tasks: ["interruptions"],
   interruptions: ["tasks"],
   beliefs: [],
-  provenance: [],
+  provenance: ["tasks", "beliefs", "interruptions"],
 };
 
 /** Checks logs of one system, one after the other; those that are not there are not asked for. */

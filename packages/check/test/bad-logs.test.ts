@@ -12,6 +12,7 @@ import { badFrames } from "./bad-frames.ts";
 import { badInstances } from "./bad-instances.ts";
 import { badPlans } from "./bad-plans.ts";
 import { badProvenance } from "./bad-provenance.ts";
+import { badSeen } from "./bad-seen.ts";
 import { badSessions } from "./bad-sessions.ts";
 import { badStoppedTasks } from "./bad-stopped-tasks.ts";
 import { badStops } from "./bad-stops.ts";
@@ -19,6 +20,7 @@ import { badTasks } from "./bad-tasks.ts";
 import { badTokens } from "./bad-tokens.ts";
 import { badTrees } from "./bad-trees.ts";
 import { LogBuilder, streamOf } from "./log-builder.ts";
+import { SeenLogs } from "./seen-logs.ts";
 import { TwoLogs } from "./stop-log.ts";
 
 const badLogs = [
@@ -71,8 +73,16 @@ describe("a bad log is named", () => {
     });
   }
 
+  for (const { rule, why, isSettled = false, build } of badSeen) {
+    it(`${rule}: ${why} (four logs)`, async () => {
+      const logs = new SeenLogs();
+      const seq = build(logs);
+      assert.deepEqual(await logs.findings({ settled: isSettled }), [`${rule}@${seq}`]);
+    });
+  }
+
   it("for every rule there is", () => {
-    const broken = new Set<string>([...badLogs, ...badTwoLogs].map(({ rule }) => rule));
+    const broken = new Set<string>([...badLogs, ...badTwoLogs, ...badSeen].map(({ rule }) => rule));
     assert.deepEqual(
       Object.keys(RULES).filter((rule) => !broken.has(rule)),
       [],

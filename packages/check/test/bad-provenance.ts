@@ -133,6 +133,9 @@ export const badProvenance: BadLog[] = [
       payload: { attestor: "service", method: "m" },
     });
   }),
+  bad("authorization-scheme", "that nobody can check", (log) => {
+    attest(log, "f", "agent:v", { authorization: { scheme: "bearer", token: "t" } });
+  }),
   bad("profile-fields", "an attestation of nothing", (log) => {
     log.epoch({ defaultProfiles: ["harmovela.runtime-semantics.v1"] });
     attest(log, "f", "agent:v", { causation_id: undefined });

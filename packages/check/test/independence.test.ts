@@ -11,7 +11,7 @@ it("the checker imports only the wire contract and the bus", () => {
   const imported = files
     .filter((file) => file.endsWith(".ts"))
     .flatMap((file) => [
-      ...readFileSync(new URL(file, SOURCE), "utf8").matchAll(/(?:from|import\(?)\s*"([^"]+)"/g),
+      ...readFileSync(new URL(file, SOURCE), "utf8").matchAll(/\b(?:from|import\(?)\s*"([^"]+)"/g),
     ])
     .map(([, name]) => name ?? "");
   assert.ok(imported.includes("@harmovela/envelope"));
@@ -19,4 +19,13 @@ it("the checker imports only the wire contract and the bus", () => {
     imported.filter((name) => !ALLOWED.test(name)),
     [],
   );
+});
+
+it("the checker has its own rules of what is asserted, and of what that is worth", () => {
+  const shared = /\b(?:assertedKey|invalidationOf|claimsMeant|mayWithdraw|proofRefusal)\b/;
+  const files = readdirSync(SOURCE, { recursive: true, encoding: "utf8" });
+  const using = files.filter(
+    (file) => file.endsWith(".ts") && shared.test(readFileSync(new URL(file, SOURCE), "utf8")),
+  );
+  assert.deepEqual(using, []);
 });

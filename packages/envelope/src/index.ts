@@ -5,6 +5,19 @@ export {
   repeatsTaskIds,
 } from "./agreement.ts";
 export {
+  claimsMeant,
+  EARLY_WITHDRAWALS_MAX,
+  isClaimed,
+  keepsSubject,
+  mayWithdraw,
+} from "./assertions/authority.ts";
+export {
+  assertedKey,
+  type Invalidation,
+  invalidationOf,
+  type Spoken,
+} from "./assertions/subject.ts";
+export {
   checkEnvelope,
   checkPayload,
   checkType,
@@ -15,6 +28,7 @@ export {
 export { addDuration, isDuration } from "./duration.ts";
 export type { Delivery, Envelope, EvidenceLink } from "./envelope.ts";
 export { Fifo } from "./fifo.ts";
+export { FORGOTTEN_MAX, forgetOver } from "./forgetting.ts";
 export { governanceRefusal, grantsCrossTenant, isRole } from "./governance.ts";
 export { Heap, type HeapItem } from "./heap.ts";
 export { deriveId, isDerivedId, newEventId, newId } from "./ids.ts";
@@ -61,6 +75,7 @@ export {
 } from "./limits.ts";
 export { parseEnvelope } from "./parse.ts";
 export { type ParseOptions, parseJson } from "./parse-json.ts";
+export { payloadObject, payloadText, payloadValue } from "./payload-text.ts";
 export {
   CONDITIONS,
   type Condition,
@@ -69,6 +84,18 @@ export {
   missingConditionalFields,
   PROFILE_DEPENDENCIES,
 } from "./profiles.ts";
+export {
+  isSecured,
+  type ProofSettings,
+  proofRefusal,
+  SIGNATURE_AGE_MS,
+  type SignatureProblem,
+  SKEW_MS,
+  signerIn,
+  storedProblem,
+  tellProof,
+} from "./proof.ts";
+export { flagParam, optionalTextParam, textParam, wholeParam } from "./read-params.ts";
 export {
   domainOf,
   EVENT_TYPES,
@@ -114,6 +141,12 @@ export { describeSession, describeSessions } from "./sessions/describe-sessions.
 export { evolveSession } from "./sessions/evolve-session.ts";
 export { HeartbeatMemory } from "./sessions/heartbeat-memory.ts";
 export { isHarness, isService, namesTwoSessions, sessionIdOf } from "./sessions/identity.ts";
+export {
+  endInstance,
+  type InstanceTable,
+  openInstance,
+  type SessionInstance,
+} from "./sessions/instances.ts";
 export {
   judgeConditions,
   judgeSession,

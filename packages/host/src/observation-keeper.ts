@@ -6,9 +6,11 @@
  *    far it has come: without an entry now and then there would be no snapshot, and nothing forgotten.
  * D2 Trimming takes entries off the beginning. A log that lacks one in its middle was tampered with: an
  *    alarm, and nothing is told to the decider, which would call it a truncation.
+ * D3 They bear the time at which they are written: what is forgotten or told of because of them is dated by
+ *    it, also where nobody speaks to this domain.
  */
 import { type Clock, logStream } from "@harmovela/bus";
-import type { Domain } from "@harmovela/envelope";
+import type { Domain, Instant } from "@harmovela/envelope";
 import type { Alarms } from "./alarms.ts";
 import type { Fold } from "./fold.ts";
 import type { LogWriter } from "./log-writer.ts";
@@ -16,6 +18,8 @@ import type { HostOptions } from "./options.ts";
 
 /** Trimming is rare: a minute more does not matter to anybody. */
 const LOOK_EVERY_MS = 60_000;
+/** Looks again when a message is on its way. */
+const AGAIN_MS = 20;
 /** Entries of observed logs without one of its own: so many, … */
 const UNTOLD_MAX = 1_000;
 /** … or for so long. A standby, which folds what the own log says, is as far behind. */
@@ -27,6 +31,8 @@ export interface ObservationKeeperContext<State> {
   writer: LogWriter<State>;
   alarms: Alarms;
   isOpen(): boolean;
+  /** The time of what is written between two messages; undefined while one is on its way. */
+  instant(): Promise<Instant | undefined>;
 }
 
 export class ObservationKeeper<State> {
@@ -53,7 +59,7 @@ export class ObservationKeeper<State> {
 
   /** Writes down what is new when it is time. */
   async keep(): Promise<void> {
-    const { options, fold, writer, isOpen } = this.#context;
+    const { options, fold, writer, isOpen, instant } = this.#context;
     if (options.decider.firstKnown === undefined) return;
     const now = this.#clock.monotonic();
     const isTime = now - this.#lookedAt >= this.#everyMs;
@@ -69,8 +75,15 @@ export class ObservationKeeper<State> {
     const isLate = now - (this.#untoldSince ?? now) >= UNTOLD_MS_MAX;
     const isDue = untold >= UNTOLD_MAX || isLate || Object.keys(first).length > 0;
     if (!isDue || writer.room < 4) return;
+    const at = await instant();
+    if (!isOpen() || writer.room < 4) return;
+    if (at === undefined) {
+      this.#lookedAt = now - this.#everyMs + AGAIN_MS;
+      return;
+    }
     this.#untoldSince = undefined;
-    writer.control({ kind: "observed", first, cause: { owed: "observed" }, at: fold.at });
+    const cause = { owed: "observed" };
+    writer.control({ kind: "observed", first, cause, at: Math.max(at, fold.at) });
   }
 
   /** Logs that begin later than is known. */

@@ -175,6 +175,7 @@ export class Term<State> {
       writer: this.#writer,
       alarms,
       isOpen: () => this.#state === "open",
+      instant: () => this.#instantNow(),
     });
     const { snapshots: spec } = options.decider;
     const { snapshots: store } = context;
@@ -588,6 +589,16 @@ export class Term<State> {
       await this.#frozen;
     }
     throw noTokensNow();
+  }
+
+  /** The same for what need not wait for it; undefined while a message is on its way. */
+  async #instantNow(): Promise<Instant | undefined> {
+    const { fold } = this.#context;
+    const next = this.#intake?.peek();
+    if (next !== undefined) return this.#time.instantBefore(next.time, fold.at);
+    const { now, state } = await this.#askIntake();
+    const isAll = state !== undefined && this.#intake?.isDrained(state) === true;
+    return isAll ? Math.max(now, fold.at) : undefined;
   }
 
   /** What the intake holds, and a time up to which that is all of it; whoever asks meanwhile shares the answer. */

@@ -70,6 +70,10 @@ describe("what is observed", () => {
     }
     assert.deepEqual(await told(), [3, 5]);
     assert.deepEqual(watcher.host.status().alarms, []);
+    const [first] = (await readLog(sender.bus, "tasks")).filter(({ kind }) => kind === "event");
+    for (const { kind, at } of await readLog(sender.bus, "provenance")) {
+      assert.ok(kind === "epoch" || at >= (first?.at ?? 0), `${kind} is dated ${at}`);
+    }
   });
 
   test("is told of after many entries, so that a standby follows and a start is short", async () => {

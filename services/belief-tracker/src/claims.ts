@@ -1,10 +1,15 @@
 /** How claims come, change and end (spec 6.1). Called by `evolve` alone. */
 import {
+  claimsMeant,
   deriveId,
+  EARLY_WITHDRAWALS_MAX,
   type Envelope,
   type EventEntry,
   type Instant,
+  invalidationOf,
+  mayWithdraw,
   parseInstant,
+  payloadText,
 } from "@harmovela/envelope";
 import { boundedText } from "@harmovela/failure";
 import { endReport, type Occasion, overrule, review } from "./conflicts.ts";
@@ -17,29 +22,30 @@ import {
   linkTo,
   takeOver,
 } from "./edges.ts";
-import { claimsToChange } from "./rules/authority.ts";
 import { evidenceOf } from "./rules/evidence.ts";
-import { type Assertion, invalidationOf, textIn } from "./rules/subject.ts";
+import { statedBy } from "./rules/value.ts";
 import { validityOf } from "./rules/window.ts";
 import { REASON_LENGTH_MAX } from "./settings.ts";
 import {
   type BeliefState,
   type Claim,
+  type Evidence,
   isLive,
   type Node,
   openSubject,
   openTenant,
   type Subject,
+  spokenBy,
   type TenantState,
   type Withdrawal,
 } from "./state.ts";
 import { closeWindow, openWindow } from "./windows.ts";
 
 /** A source says something about a subject, for the first time or again. */
-export function assertClaim(state: BeliefState, entry: EventEntry, assertion: Assertion): void {
+export function assertClaim(state: BeliefState, entry: EventEntry, key: string): void {
   const { envelope, tenant: name, at } = entry;
   const tenant = openTenant(state, name);
-  const subject = openSubject(tenant, keyOf(tenant, entry, assertion));
+  const subject = openSubject(tenant, key);
   const { source } = envelope;
   const known = subject.claims.get(source);
   const isAnother = known !== undefined && (known.mark ?? known.due) !== undefined;
@@ -51,8 +57,8 @@ export function assertClaim(state: BeliefState, entry: EventEntry, assertion: As
   if (kept !== undefined && before !== envelope.id) {
     state.over.push({ kind: "event", at, tenant, id: before, claim });
   }
-  const keepsValue = assertion.keepsValue === true && assertion.text === undefined;
-  fill(claim, entry, keepsValue ? known?.text : assertion.text);
+  const { text, keepsValue } = statedBy(envelope);
+  fill(claim, entry, keepsValue ? known?.text : text);
   const early = tenant.events.get(envelope.id);
   tenant.events.set(envelope.id, claim);
   if (early?.kind === "evidence") takeOver(early, claim);
@@ -60,19 +66,8 @@ export function assertClaim(state: BeliefState, entry: EventEntry, assertion: As
   openWindow(state, claim, envelope.id, at);
   markLate(state, claim, entry);
   review(state, subject, entry);
-  if (early?.kind === "evidence" && early.withdrawn !== undefined) {
-    withdrawEarly(state, claim, early.withdrawn, entry);
-  }
+  if (early?.kind === "evidence") withdrawEarly(state, claim, early.takenBack, entry);
   if (envelope.type === "belief.revised") decideConflict(state, tenant, entry, claim);
-}
-
-/** A revision of one's own claim changes it; any other is a claim about the event that it names (spec 6.1). */
-function keyOf(tenant: TenantState, { envelope }: EventEntry, { key }: Assertion): string {
-  if (key !== undefined) return key;
-  const { causation_id: revised } = envelope;
-  const node = revised === undefined ? undefined : tenant.events.get(revised);
-  if (node?.kind === "claim" && node.source === envelope.source) return node.subject.key;
-  return `belief:${revised ?? envelope.id}`;
 }
 
 function addClaim(subject: Subject, source: string): Claim {
@@ -140,13 +135,22 @@ export function markLate(state: BeliefState, claim: Claim, { envelope, at }: Occ
 function withdrawEarly(
   state: BeliefState,
   claim: Claim,
-  withdrawal: Withdrawal,
+  takenBack: ReadonlyMap<string, Withdrawal>,
   occasion: Occasion,
 ): void {
-  if (withdrawal.isLoss) return;
-  if (claimsToChange(claim.subject, withdrawal.by, claim)?.includes(claim) !== true) return;
-  withdraw(state, claim, withdrawal, occasion.at);
-  review(state, claim.subject, occasion);
+  const { source, subject } = claim;
+  for (const [by, withdrawal] of takenBack) {
+    if (!mayWithdraw(by, { source, key: subject.key })) continue;
+    withdraw(state, claim, withdrawal, occasion.at);
+    review(state, subject, occasion);
+    return;
+  }
+}
+
+function takeBackEarly({ takenBack }: Evidence, withdrawal: Withdrawal): void {
+  if (takenBack.size < EARLY_WITHDRAWALS_MAX && !takenBack.has(withdrawal.by)) {
+    takenBack.set(withdrawal.by, withdrawal);
+  }
 }
 
 /**
@@ -190,15 +194,16 @@ export function withdrawNamed(state: BeliefState, name: string, occasion: Occasi
     at,
     isRetraction: invalidation.isRetraction,
     isLoss: false,
-    reason: reasonIn(textIn(envelope, "reason")),
+    reason: reasonIn(payloadText(envelope, "reason")),
   };
   const nodes = namedBy(tenant, envelope) ?? [];
   for (const node of nodes) {
     if (node.kind === "claim") {
-      replaceBy(tenant, node, textIn(envelope, "replaced_by"));
+      replaceBy(tenant, node, payloadText(envelope, "replaced_by"));
       withdraw(state, node, withdrawal, at);
     } else {
       node.withdrawn = withdrawal;
+      takeBackEarly(node, withdrawal);
       tenant.events.set(node.id, node);
       state.over.push({ kind: "evidence", at, tenant, evidence: node });
     }
@@ -217,9 +222,11 @@ export function namedBy(tenant: TenantState, envelope: Envelope): Node[] | undef
   if (invalidation === undefined) return [];
   const { causation_id: cause, source, type } = envelope;
   const named = cause === undefined ? undefined : tenant.events.get(cause);
-  const claims = claimsToChange(tenant.subjects.get(invalidation.key), source, named);
+  const { key, isRetraction } = invalidation;
+  const held = tenant.subjects.get(key)?.claims;
+  const claims = claimsMeant(key, held, source, spokenBy(named));
   if (claims === undefined || claims.length > 0) return claims;
-  const isOfEvent = type === "memory.fact.invalidated" && invalidation.isRetraction;
+  const isOfEvent = type === "memory.fact.invalidated" && isRetraction;
   if (!isOfEvent || cause === undefined || named?.kind === "claim") return [];
   return [named ?? createEvidence(cause)];
 }

@@ -1,23 +1,33 @@
 /** What an envelope means for the claims that it finds. Changes nothing. */
 import {
+  assertedKey,
+  claimsMeant,
+  type DecideContext,
   type Decision,
   type Envelope,
+  invalidationOf,
   isHarness,
   type Judged,
   judgeConditions,
   judgeSession,
+  payloadText,
+  proofRefusal,
   rightsRefusal,
+  tellProof,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
 import { namedBy } from "./claims.ts";
-import { claimsToChange } from "./rules/authority.ts";
-import { assertionOf, invalidationOf, textIn } from "./rules/subject.ts";
 import { judgeChange } from "./rules/window.ts";
 import { type BeliefSettings, KEY_LENGTH_MAX } from "./settings.ts";
-import type { BeliefState, TenantState } from "./state.ts";
+import { type BeliefState, spokenBy, type TenantState } from "./state.ts";
 import { hasToMark } from "./walks.ts";
 
-export function decide(state: BeliefState, settings: BeliefSettings, input: Judged): Decision {
+export function decide(
+  state: BeliefState,
+  settings: BeliefSettings,
+  input: Judged,
+  { now }: DecideContext,
+): Decision {
   const { envelope, tenant: name, source } = input;
   if (settings.authenticated && isHarness(source)) {
     return { reject: reject("unauthorized", "only the runtime speaks as a harness") };
@@ -26,9 +36,22 @@ export function decide(state: BeliefState, settings: BeliefSettings, input: Judg
     judgeSession(state.sessions, name, envelope, settings) ??
     rightsRefusal(input) ??
     judgeConditions(state.sessions, name, envelope, settings) ??
+    proofRefusal(state.sessions, input, settings, now) ??
     keyRefusal(envelope);
   if (refused) return { reject: refused };
-  const tenant = state.tenants.get(name);
+  // What the service itself has said comes back: it claims nothing and takes nothing back.
+  const isEcho = envelope.source === settings.service;
+  const decision: Decision = isEcho
+    ? { accept: envelope }
+    : decideClaim(state.tenants.get(name), settings, envelope);
+  return tellProof(decision, input, settings, now);
+}
+
+function decideClaim(
+  tenant: TenantState | undefined,
+  settings: BeliefSettings,
+  envelope: Envelope,
+): Decision {
   if (tenant === undefined) return { accept: envelope };
   if (tenant.walks.has(envelope.id)) {
     const details = { settling_by: envelope.id };
@@ -43,10 +66,10 @@ export function decide(state: BeliefState, settings: BeliefSettings, input: Judg
 /** A subject is repeated in every event about it. */
 function keyRefusal(envelope: Envelope): ErrorPayload | undefined {
   const key =
-    assertionOf(envelope)?.key ??
+    assertedKey(envelope, undefined) ??
     invalidationOf(envelope)?.key ??
-    textIn(envelope, "resource") ??
-    textIn(envelope, "subject");
+    payloadText(envelope, "resource") ??
+    payloadText(envelope, "subject");
   if (key === undefined || key.length <= KEY_LENGTH_MAX) return undefined;
   return reject("invalid_envelope", `a subject has at most ${KEY_LENGTH_MAX} characters`);
 }
@@ -57,8 +80,9 @@ function crowdRefusal(
   { sourcesMax }: BeliefSettings,
   envelope: Envelope,
 ): ErrorPayload | undefined {
-  const key = assertionOf(envelope)?.key ?? `belief:${envelope.causation_id ?? ""}`;
-  const claims = tenant.subjects.get(key)?.claims;
+  const revised = spokenBy(tenant.events.get(envelope.causation_id ?? ""));
+  const key = assertedKey(envelope, revised);
+  const claims = key === undefined ? undefined : tenant.subjects.get(key)?.claims;
   if (claims === undefined || claims.size < sourcesMax || claims.has(envelope.source)) return;
   return reject("protocol_error", "too many sources hold a claim on this subject", {
     subject: key,
@@ -81,9 +105,10 @@ function stranger({ type, source }: Envelope): ErrorPayload {
 
 /** What is odd about a decision is told to its sender (spec 6.2). */
 function decideChange(tenant: TenantState, envelope: Envelope): Decision {
-  const key = textIn(envelope, "resource") ?? "";
+  const key = payloadText(envelope, "resource") ?? "";
   const named = tenant.events.get(envelope.causation_id ?? "");
-  const claims = claimsToChange(tenant.subjects.get(key), envelope.source, named);
+  const held = tenant.subjects.get(key)?.claims;
+  const claims = claimsMeant(key, held, envelope.source, spokenBy(named));
   if (claims === undefined) return { reject: stranger(envelope) };
   const verdicts = claims.map((claim) => judgeChange(claim, envelope));
   const flags: string[] = [...new Set(verdicts.flatMap((verdict) => verdict.flags))];

@@ -7,7 +7,7 @@ import { type BeliefState, createState } from "./state.ts";
 import { observeTruncation } from "./truncation.ts";
 
 /** Of the state's form; raised with every change to what `BeliefState` holds. */
-const SNAPSHOT_VERSION = 2;
+const SNAPSHOT_VERSION = 3;
 
 /**
  * The decider of the domain `beliefs`: what is claimed, by whom and until when, what contradicts it, and
@@ -17,7 +17,7 @@ const SNAPSHOT_VERSION = 2;
 export function createBeliefDecider(settings: BeliefSettings): Decider<BeliefState> {
   return {
     initial: () => createState(settings),
-    decide: (state, input) => decide(state, settings, input),
+    decide: (state, input, context) => decide(state, settings, input, context),
     evolve: (state, entry) => evolve(state, settings, entry),
     observe: (state, domain, entry) => {
       if (domain === "tasks") evolveSession(state.sessions, entry);

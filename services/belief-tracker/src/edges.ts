@@ -49,7 +49,13 @@ export function evidenceFor(tenant: TenantState, id: string): Evidence {
 }
 
 export function createEvidence(id: string): Evidence {
-  return { kind: "evidence", id, dependents: new Set(), withdrawn: undefined };
+  return {
+    kind: "evidence",
+    id,
+    dependents: new Set(),
+    withdrawn: undefined,
+    takenBack: new Map(),
+  };
 }
 
 /** The event has come: what rested on its id rests on its claim. */

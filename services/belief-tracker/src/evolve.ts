@@ -1,21 +1,24 @@
 /** The only place that changes state. Total: what does not fit the state changes nothing. */
 import {
+  assertedKey,
   type BegunEntry,
+  claimsMeant,
   type DomainEntry,
   type EventEntry,
+  invalidationOf,
+  isClaimed,
   type ObligationFailedEntry,
   parseInstant,
+  payloadText,
 } from "@harmovela/envelope";
 import { assertClaim, withdrawNamed } from "./claims.ts";
 import { announce, report, review } from "./conflicts.ts";
 import { expiredIdOf } from "./derived.ts";
 import { findDuty, strike } from "./duties.ts";
 import { closeSubject, closeTenant, forget } from "./forgetting.ts";
-import { claimsToChange } from "./rules/authority.ts";
-import { assertionOf, invalidationOf, textIn } from "./rules/subject.ts";
 import { judgeChange } from "./rules/window.ts";
 import type { BeliefSettings } from "./settings.ts";
-import { type BeliefState, openSubject, openTenant, type Walk } from "./state.ts";
+import { type BeliefState, openSubject, openTenant, spokenBy, type Walk } from "./state.ts";
 import { takeLost } from "./truncation.ts";
 import { closeWalk, markClaim, openWalk } from "./walks.ts";
 import { openWindow, tellEnd } from "./windows.ts";
@@ -25,7 +28,7 @@ export function evolve(state: BeliefState, settings: BeliefSettings, entry: Doma
   switch (entry.kind) {
     case "event":
       if ("owed" in entry.cause) evolveOwn(state, entry, entry.cause.owed);
-      else if (entry.envelope.source !== settings.service) evolveAgents(state, entry);
+      else if (isClaimed(entry, settings.service)) evolveAgents(state, entry);
       break;
     case "begun":
       evolveBegun(state, entry);
@@ -43,13 +46,15 @@ export function evolve(state: BeliefState, settings: BeliefSettings, entry: Doma
 /** What an agent says. */
 function evolveAgents(state: BeliefState, entry: EventEntry): void {
   const { envelope } = entry;
-  const assertion = assertionOf(envelope);
-  if (assertion !== undefined) assertClaim(state, entry, assertion);
+  const revised = state.tenants.get(entry.tenant)?.events.get(envelope.causation_id ?? "");
+  const key = assertedKey(envelope, spokenBy(revised));
+  if (key !== undefined) assertClaim(state, entry, key);
   else if (invalidationOf(envelope) !== undefined) withdrawNamed(state, entry.tenant, entry);
   else if (envelope.type === "freshness.window.changed") changeWindow(state, entry);
   else if (envelope.type === "belief.conflict.detected") {
-    const key = textIn(envelope, "subject");
-    if (key !== undefined) report(state, openSubject(openTenant(state, entry.tenant), key), entry);
+    const about = payloadText(envelope, "subject");
+    if (about === undefined) return;
+    report(state, openSubject(openTenant(state, entry.tenant), about), entry);
   }
 }
 
@@ -57,10 +62,12 @@ function evolveAgents(state: BeliefState, entry: EventEntry): void {
 function changeWindow(state: BeliefState, entry: EventEntry): void {
   const { envelope, tenant: name, at } = entry;
   const tenant = state.tenants.get(name);
-  const subject = tenant?.subjects.get(textIn(envelope, "resource") ?? "");
+  const key = payloadText(envelope, "resource") ?? "";
+  const subject = tenant?.subjects.get(key);
   if (tenant === undefined || subject === undefined) return;
   const named = tenant.events.get(envelope.causation_id ?? "");
-  for (const claim of claimsToChange(subject, envelope.source, named) ?? []) {
+  const meant = claimsMeant(key, subject.claims, envelope.source, spokenBy(named));
+  for (const claim of meant ?? []) {
     const { isApplied, flags, newValidUntil } = judgeChange(claim, envelope);
     if (!isApplied) continue;
     claim.validUntil = newValidUntil;
@@ -115,7 +122,7 @@ function step(state: BeliefState, walk: Walk, { envelope, at }: EventEntry): voi
     }
     return;
   }
-  const claim = walk.tenant.events.get(textIn(envelope, "event_id") ?? "");
+  const claim = walk.tenant.events.get(payloadText(envelope, "event_id") ?? "");
   if (claim?.kind !== "claim") return;
   const dependsOn = dependsOnIn(envelope);
   markClaim(walk, claim, { id: envelope.id, at, retraction, key, dependsOn });

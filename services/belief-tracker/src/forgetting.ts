@@ -6,12 +6,9 @@
  * F2 What lives is never forgotten, nor what it stands on: what is over goes when nothing rests on it.
  * F3 One entry lets go of a bounded number; what is left goes with the next ones.
  */
-import type { Instant } from "@harmovela/envelope";
+import { forgetOver, type Instant } from "@harmovela/envelope";
 import { endReport } from "./conflicts.ts";
 import type { BeliefState, Claim, Evidence, Node, Report, Subject, TenantState } from "./state.ts";
-
-/** More than one entry can end, so that the queue gets shorter. */
-const FORGOTTEN_MAX = 64;
 
 /** `event`: an id under which a claim is known no longer as the newest. */
 export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
@@ -23,13 +20,10 @@ export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
 
 /** Lets go of what ended longer ago than the retention at the time of an entry (F1, F3). */
 export function forget(state: BeliefState, retentionMs: number, at: Instant): void {
-  for (let left = FORGOTTEN_MAX; left > 0; left -= 1) {
-    const oldest = state.over.peek();
-    if (oldest === undefined || oldest.at + retentionMs >= at) return;
-    state.over.shift();
-    forgetOne(oldest);
-    closeTenant(state, oldest.tenant);
-  }
+  forgetOver(state.over, { retentionMs, at }, (over) => {
+    forgetOne(over);
+    closeTenant(state, over.tenant);
+  });
 }
 
 function forgetOne(over: Over): void {
@@ -43,6 +37,7 @@ function forgetOne(over: Over): void {
       return;
     case "evidence":
       over.evidence.withdrawn = undefined;
+      over.evidence.takenBack.clear();
       dropNode(tenant, over.evidence);
       return;
     case "report":

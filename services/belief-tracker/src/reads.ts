@@ -1,7 +1,6 @@
 /** Answers about claims (spec 6). Pure functions of the state; each is bounded. The host adds the log position. */
-import { formatInstant, type Instant } from "@harmovela/envelope";
+import { formatInstant, type Instant, optionalTextParam, wholeParam } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
-import { limitParam, optionalTextParam } from "./params.ts";
 import { type BeliefState, type Claim, isLive, isStale, type Node, type Subject } from "./state.ts";
 import { type Reason, reasonsAgainst } from "./status.ts";
 
@@ -11,6 +10,8 @@ type Read = (
   context: { tenant: string; now: Instant },
 ) => JsonValue;
 
+/** Claims that one answer lists. */
+const LIMIT = 1000;
 /** Nodes beyond the listed ones that are still counted. */
 const COUNTED_MAX = 100_000;
 const SUBJECT_CLAIMS_MAX = 100;
@@ -31,6 +32,10 @@ export const BELIEF_READS: Readonly<
   useable: readUseable,
   list: readList,
 };
+
+function limitIn(params: JsonObject): number {
+  return wholeParam(params, "limit", { min: 1, max: LIMIT, fallback: LIMIT });
+}
 
 function claimIn(state: BeliefState, tenant: string, params: JsonObject): Claim | undefined {
   const id = optionalTextParam(params, "event_id");
@@ -152,7 +157,7 @@ function readStale(
   { tenant, now }: { tenant: string; now: Instant },
 ): JsonValue {
   const stale = state.tenants.get(tenant)?.stale ?? new Set<Claim>();
-  const claims = first(stale, limitParam(params)).map((claim) => viewOf(claim, now));
+  const claims = first(stale, limitIn(params)).map((claim) => viewOf(claim, now));
   return { claims, total: stale.size };
 }
 
@@ -163,7 +168,7 @@ function readDependents(
   { tenant }: { tenant: string },
 ): JsonValue {
   const root = found(rootIn(state, tenant, params));
-  const limit = limitParam(params);
+  const limit = limitIn(params);
   const nodes: JsonObject[] = [];
   const seen = new Set<Node>([root]);
   let level: Node[] = [root];
@@ -262,7 +267,7 @@ function readList(
   params: JsonObject,
   { tenant, now }: { tenant: string; now: Instant },
 ): JsonValue {
-  const limit = limitParam(params);
+  const limit = limitIn(params);
   const filter = optionalTextParam(params, "state") ?? "all";
   const prefix = optionalTextParam(params, "prefix") ?? "";
   const after = optionalTextParam(params, "after");

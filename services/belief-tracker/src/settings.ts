@@ -1,10 +1,8 @@
-import type { SessionSettings } from "@harmovela/envelope";
+import { type ProofSettings, SIGNATURE_AGE_MS } from "@harmovela/envelope";
 
 /** What the rules of the domain read; every value is recorded in the log with the leadership. */
-export interface BeliefSettings extends SessionSettings {
+export interface BeliefSettings extends ProofSettings {
   defaultProfiles: string[];
-  /** Senders are proved by the connection; then only services may speak as `harness:*`. */
-  authenticated: boolean;
   /** Agents that may hold a claim on one subject at the same time. */
   sourcesMax: number;
   /** How long what is over is remembered. */
@@ -17,6 +15,7 @@ export const DEFAULT_BELIEF_SETTINGS: BeliefSettings = {
   authenticated: false,
   strictSessions: false,
   defaultProfiles: [],
+  signatureAgeMs: SIGNATURE_AGE_MS,
   sourcesMax: 1000,
   retentionMs: 30 * 86_400_000,
   service: "service:belief-tracker",

@@ -16,6 +16,7 @@ import {
   type Instant,
   Ring,
   type SessionBook,
+  type Spoken,
 } from "@harmovela/envelope";
 import type { Over } from "./forgetting.ts";
 import type { BeliefSettings } from "./settings.ts";
@@ -49,7 +50,10 @@ export interface Evidence {
   readonly kind: "evidence";
   readonly id: string;
   readonly dependents: Set<Claim>;
+  /** The newest word on that. */
   withdrawn: Withdrawal | undefined;
+  /** By each source that took it back before it came. */
+  readonly takenBack: Map<string, Withdrawal>;
 }
 
 export interface Claim {
@@ -251,6 +255,11 @@ export function createState({ retentionMs }: BeliefSettings): BeliefState {
     over: new Fifo(),
     count: 0,
   };
+}
+
+/** What an event id was said of, where it is a claim. */
+export function spokenBy(node: Node | undefined): Spoken | undefined {
+  return node?.kind === "claim" ? { source: node.source, key: node.subject.key } : undefined;
 }
 
 export function openTenant(state: BeliefState, name: string): TenantState {

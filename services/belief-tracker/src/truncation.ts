@@ -4,15 +4,24 @@
  *
  * L1 Nobody is to act on what rests on it from the moment on that the loss is observed; the marks follow
  *    one by one in turns with plans, because there may be very many.
- * L2 What is over is not marked, but looked below: what was concluded from it may live.
+ * L2 What is over is not marked, but looked below: what was concluded from it may live. What itself is
+ *    claimed still stands, though its entry is gone.
+ * L3 An agent's word about its own conclusion puts that one in doubt, and nothing of others.
  */
-import { type DomainEntry, deriveId, type EventEntry, Fifo } from "@harmovela/envelope";
+import {
+  type DomainEntry,
+  deriveId,
+  type Envelope,
+  type EventEntry,
+  Fifo,
+  payloadText,
+} from "@harmovela/envelope";
 import { boundedText } from "@harmovela/failure";
-import { textIn } from "./rules/subject.ts";
 import { REASON_LENGTH_MAX } from "./settings.ts";
 import {
   type BeliefState,
   type Claim,
+  type Evidence,
   type Fallen,
   isLive,
   type Loss,
@@ -24,27 +33,49 @@ import { isMarkable } from "./walks.ts";
 /** Follows an entry of the log of `provenance`; called by `observe` alone. */
 export function observeTruncation(state: BeliefState, entry: DomainEntry): void {
   if (entry.kind !== "event" || entry.envelope.type !== "provenance.chain.truncated") return;
-  const { envelope, at } = entry;
+  const { envelope } = entry;
   const tenant = state.tenants.get(entry.tenant);
-  const missing = textIn(envelope, "missing_from") ?? envelope.causation_id ?? "";
-  const node = tenant?.events.get(missing);
-  if (tenant === undefined || node === undefined) return;
-  if (node.kind === "evidence") {
-    const { id, source: by } = envelope;
-    if (node.withdrawn === undefined)
-      state.over.push({ kind: "evidence", at, tenant, evidence: node });
-    const reason = boundedText(textIn(envelope, "reason") ?? "", REASON_LENGTH_MAX);
-    node.withdrawn ??= { id, by, at, isRetraction: true, isLoss: true, reason };
-  }
+  if (tenant === undefined) return;
+  const missing = payloadText(envelope, "missing_from") ?? envelope.causation_id ?? "";
+  const node = tenant.events.get(missing);
+  const own = ownClaim(tenant, envelope);
+  if (own === undefined && node?.kind === "evidence") noteLoss(state, tenant, node, entry);
   const loss = createLoss(tenant, missing, entry);
   const because = { retraction: envelope.id, key: missing };
-  for (const { claim, dependsOn } of directlyOn(node)) {
+  for (const { claim, dependsOn } of inDoubt(missing, node, own)) {
     claim.due = { id: loss.id, because: { ...because, dependsOn } };
     loss.left.push(claim);
   }
   if (loss.left.size === 0) return;
   tenant.losses.set(loss.id, loss);
   state.ring.add(loss);
+}
+
+/** L3: the claim of an agent that tells that its own evidence is lost. */
+function ownClaim(tenant: TenantState, { source, causation_id: id }: Envelope): Claim | undefined {
+  const node = tenant.events.get(id ?? "");
+  return node?.kind === "claim" && node.source === source ? node : undefined;
+}
+
+/** For whatever comes to rest on it, it is lost as well. */
+function noteLoss(
+  state: BeliefState,
+  tenant: TenantState,
+  evidence: Evidence,
+  { envelope, at }: EventEntry,
+): void {
+  if (evidence.withdrawn !== undefined) return;
+  const { id, source: by } = envelope;
+  const reason = boundedText(payloadText(envelope, "reason") ?? "", REASON_LENGTH_MAX);
+  evidence.withdrawn = { id, by, at, isRetraction: true, isLoss: true, reason };
+  state.over.push({ kind: "evidence", at, tenant, evidence });
+}
+
+function inDoubt(missing: string, node: Node | undefined, own: Claim | undefined) {
+  if (own === undefined) return node === undefined ? [] : directlyOn(node);
+  const isItself = own.event === missing || own === node;
+  const isKnown = (own.mark ?? own.due) !== undefined;
+  return isItself || isKnown || !isLive(own) ? [] : [{ claim: own, dependsOn: missing }];
 }
 
 function createLoss(tenant: TenantState, missing: string, { envelope, seq, at }: EventEntry): Loss {
@@ -60,12 +91,8 @@ function createLoss(tenant: TenantState, missing: string, { envelope, seq, at }:
   };
 }
 
-/** The claim itself, or what rests on it next and is not marked or about to be (L2). */
+/** What rests on it next and is not marked or about to be (L2). */
 function* directlyOn(root: Node): Generator<{ claim: Claim; dependsOn: string }> {
-  if (root.kind === "claim" && isLive(root)) {
-    if ((root.mark ?? root.due) === undefined) yield { claim: root, dependsOn: root.event };
-    return;
-  }
   const seen = new Set<Node>([root]);
   for (const node of seen) {
     for (const claim of node.dependents ?? []) {

@@ -66,11 +66,34 @@ describe("evidence that was lost", () => {
     assert.deepEqual(marks(derived(scenario)), ["d"]);
   });
 
-  test("that was a claim puts the claim in doubt, and what rests on it", () => {
-    const scenario = world().given(fact("a", 1, { id: "a" }), named("b", "a"));
+  test("marks no claim that stands, though what was said of it once is gone; what rests on it", () => {
+    const scenario = world().given(fact("a", 1, { id: "a" }), named("b", "a"), named("c", "b"));
     lose(scenario, "a");
-    assert.deepEqual(marks(derived(scenario, NOW + 1)), ["b", "a"]);
-    assert.deepEqual(against(scenario, { key: "memory:a" }), ["awaiting_re_evaluation"]);
+    assert.deepEqual(against(scenario, { key: "memory:a" }), []);
+    assert.deepEqual(against(scenario, { key: "memory:b" }), ["awaiting_re_evaluation"]);
+    assert.deepEqual(marks(derived(scenario, NOW + 1)), ["c", "b"]);
+    assert.deepEqual(against(scenario, { key: "memory:a" }), []);
+    scenario.given(named("d", "a"));
+    assert.deepEqual(derived(scenario), [], "it still stands for what is concluded from it");
+  });
+
+  test("told of by an agent puts its own conclusion in doubt, with what rests on that, and no other", () => {
+    const scenario = world().given(
+      fact("base", 1, { id: "base", source: "agent:b" }),
+      named("own", "base", "gone"),
+      named("below", "own"),
+      fact("other", 1, { id: "other", source: "agent:b", ...resting("base", "gone") }),
+    );
+    for (const [at, missing] of ["base", "gone"].entries()) {
+      const said = truncated({ missing_from: missing }, `cut${at}`);
+      observe(scenario, "provenance", { ...said, source: "agent:a", causation_id: "own" });
+    }
+    assert.deepEqual(marks(derived(scenario)), ["below", "own"]);
+    for (const key of ["memory:base", "memory:other"]) {
+      assert.deepEqual(against(scenario, { key }), []);
+    }
+    scenario.given(fact("late", 1, { source: "agent:b", ...resting("gone") }));
+    assert.deepEqual(derived(scenario), [], "for others it is not lost");
   });
 
   test("named by the cause where `missing_from` is not there; what is not known is nothing", () => {
@@ -196,17 +219,19 @@ test("each conclusion is marked once, whatever comes between, and after a snapsh
   assert.ok(all > 200, `only ${all} marks`);
 });
 
-/** Told from the edges alone. */
+/** Told from the edges alone: what rests on what is lost, or on what is marked. */
 function below(edges: readonly number[][], losses: readonly number[]): string[] {
   const lost = new Set(losses.map((of) => (of % 2 === 0 ? `e${of % 3}` : `c${of}`)));
-  for (let before = -1; before !== lost.size; ) {
-    before = lost.size;
+  const marked = new Set<string>();
+  for (let before = -1; before !== marked.size; ) {
+    before = marked.size;
     for (const [at, on] of edges.entries()) {
       const grounds = [...on.map((other) => `c${other}`), `e${at % 3}`];
-      if (grounds.some((ground) => ground !== `c${at}` && lost.has(ground))) lost.add(`c${at}`);
+      const hasFallen = (id: string) => id !== `c${at}` && (lost.has(id) || marked.has(id));
+      if (grounds.some(hasFallen)) marked.add(`c${at}`);
     }
   }
-  return [...lost].filter((id) => id.startsWith("c") && Number(id.slice(1)) < edges.length).sort();
+  return [...marked].sort();
 }
 
 test("20,000 conclusions that rest on one lost event are steps, marked once each", () => {

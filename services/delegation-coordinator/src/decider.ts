@@ -1,4 +1,4 @@
-import { type Decider, Fifo } from "@harmovela/envelope";
+import { type Decider, Fifo, tellProof } from "@harmovela/envelope";
 import { decide } from "./decide.ts";
 import { refuseQueryToken } from "./delegation/query.ts";
 import { evolve } from "./evolve.ts";
@@ -29,8 +29,9 @@ export function createTaskDecider(settings: TaskSettings): Decider<TaskState> {
     decide: (state, input, ctx) => {
       const decision =
         decideFamily(state.families, settings, input, ctx) ?? decide(state, settings, input, ctx);
-      if (!("accept" in decision)) return decision;
-      return refuseQueryToken(state, settings, input, ctx) ?? decision;
+      const refused =
+        "accept" in decision ? refuseQueryToken(state, settings, input, ctx) : undefined;
+      return refused ?? tellProof(decision, input, settings, ctx.now);
     },
     evolve: (state, entry) => {
       evolve(state, settings, entry);

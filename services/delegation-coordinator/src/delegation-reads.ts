@@ -1,4 +1,5 @@
 /** The reads `delegation`, `owner`, `children` and `list` (`hv.<tenant>.rpc.<source>.tasks.*`). */
+import { optionalTextParam, textParam, wholeParam } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
 import type { ReadHandler } from "@harmovela/host";
 import {
@@ -10,7 +11,7 @@ import {
   PAGE_LIMIT,
   type Page,
 } from "./delegation/reads.ts";
-import { foundTask, optionalTextParam, textParam, wholeParam } from "./params.ts";
+import { foundTask } from "./found-task.ts";
 import { isTaskStateName } from "./rules/transitions.ts";
 import { findTask, type TaskState } from "./state.ts";
 

@@ -7,14 +7,11 @@
  *    they leave the queue before them.
  * F3 One entry lets go of a bounded number; what is left goes with the next ones.
  */
-import type { Instant } from "@harmovela/envelope";
+import { FORGOTTEN_MAX, forgetOver, type Instant } from "@harmovela/envelope";
 import type { Delegation, DelegationBook } from "./delegation/state.ts";
 import type { Compensation } from "./interruptions/state.ts";
 import type { Task, TaskState, TenantState } from "./state.ts";
 import { unlinkChild } from "./tree.ts";
-
-/** More than one entry can end, so that the queue gets shorter. */
-const FORGOTTEN_MAX = 64;
 
 /** A task that has ended, an offer that was refused or has given way to another, or a compensation that was asked for. */
 export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
@@ -25,23 +22,24 @@ export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
 
 /** Lets go of what ended longer ago than the retention at the time of an entry (F1, F3). */
 export function forget(state: TaskState, retentionMs: number, at: Instant): void {
-  for (let left = FORGOTTEN_MAX; left > 0; left -= 1) {
-    const oldest = state.over.peek();
-    if (oldest === undefined || oldest.at + retentionMs >= at) break;
-    state.over.shift();
-    switch (oldest.kind) {
-      case "task":
-        forgetTask(oldest.task);
-        break;
-      case "offer":
-        forgetOffer(oldest.tenant, oldest.delegation);
-        break;
-      case "compensation":
-        forgetCompensation(oldest.tenant, oldest.compensation);
-    }
-    closeTenant(state, oldest.tenant);
-  }
+  forgetOver(state.over, { retentionMs, at }, (over) => {
+    forgetOne(over);
+    closeTenant(state, over.tenant);
+  });
   forgetTokens(state, at);
+}
+
+function forgetOne(over: Over): void {
+  switch (over.kind) {
+    case "task":
+      forgetTask(over.task);
+      return;
+    case "offer":
+      forgetOffer(over.tenant, over.delegation);
+      return;
+    case "compensation":
+      forgetCompensation(over.tenant, over.compensation);
+  }
 }
 
 function forgetTask(task: Task): void {

@@ -8,13 +8,7 @@
  *    are owed one by one, so that the end of a session costs the same whatever it had.
  * N4 A task that is stopped does not fail with its session: another process resumes it.
  */
-import {
-  type DomainEntry,
-  type Envelope,
-  findSession,
-  isTerminalSession,
-  sessionIdOf,
-} from "@harmovela/envelope";
+import { type DomainEntry, type Envelope, endInstance, openInstance } from "@harmovela/envelope";
 import { isStopped } from "./interruptions/state.ts";
 import { Ring } from "./ring.ts";
 import { payloadObject } from "./rules/identity.ts";
@@ -24,24 +18,17 @@ import type { InstanceState, PlanState, Task, TaskState, TenantState } from "./s
 export function instanceOf(
   state: TaskState,
   tenant: TenantState,
-  { session_id: id, source }: Envelope,
+  envelope: Envelope,
 ): InstanceState | undefined {
-  if (id === undefined) return undefined;
-  const known = tenant.instances.get(id);
-  const session = findSession(state.families.sessions, tenant.name, id);
-  if (session?.initiator !== source || isTerminalSession(session)) return undefined;
-  if (known) return known;
-  const instance: InstanceState = {
+  return openInstance(state.families.sessions, tenant, envelope, (session) => ({
     kind: "instance",
-    session: session.id,
+    session,
     tasks: new Ring(),
     isOver: false,
     lost: undefined,
     ringNext: undefined,
     ringPrev: undefined,
-  };
-  tenant.instances.set(id, instance);
-  return instance;
+  }));
 }
 
 /** Whether the sender speaks in another session than the one that has it, or in none (N1, N2). */
@@ -103,15 +90,10 @@ function hold(state: TaskState, instance: InstanceState, task: Task): void {
  * whatever the setting says, so that all folds note the same.
  */
 export function followSessionEnd(state: TaskState, entry: DomainEntry): void {
-  if (entry.kind !== "event" || !entry.envelope.type.startsWith("session.")) return;
-  const { envelope, tenant: name, at } = entry;
-  const id = sessionIdOf(envelope);
-  const tenant = state.tenants.get(name);
-  const instance = id === undefined ? undefined : tenant?.instances.get(id);
-  if (id === undefined || tenant === undefined || instance === undefined) return;
-  const session = findSession(state.families.sessions, name, id);
-  if (session && !isTerminalSession(session)) return;
-  tenant.instances.delete(id);
+  const ended = endInstance(state.families.sessions, state.tenants, entry);
+  if (ended === undefined) return;
+  const { instance } = ended;
+  const { envelope, at } = ended.entry;
   instance.isOver = true;
   if (!isLoss(envelope)) return;
   instance.lost = { by: envelope.id, at };

@@ -1,11 +1,11 @@
 /** The delegation coordinator: the decider of `tasks`, its reads and its settings. */
-import type { Envelope } from "@harmovela/envelope";
+import { type Envelope, textParam, wholeParam } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
 import type { ReadHandler, ServiceDefinition } from "@harmovela/host";
 import { createTaskDecider } from "./decider.ts";
 import { DELEGATION_READS } from "./delegation-reads.ts";
 import { session } from "./families/reads.ts";
-import { foundTask, textParam, wholeParam } from "./params.ts";
+import { foundTask } from "./found-task.ts";
 import { history, TREE_LIMIT, task, tree } from "./reads.ts";
 import { DEFAULT_TASK_SETTINGS, type TaskSettings } from "./settings.ts";
 import type { TaskState } from "./state.ts";

@@ -5,7 +5,9 @@ import {
   type Judged,
   judgeConditions,
   judgeSession,
+  proofRefusal,
   rightsRefusal,
+  tellProof,
 } from "@harmovela/envelope";
 import { reject } from "@harmovela/failure";
 import { isUnprovenRuntime } from "./rules/authority.ts";
@@ -27,8 +29,19 @@ export function decide(
   const refused =
     judgeSession(state.sessions, tenant, envelope, settings) ??
     rightsRefusal(input) ??
-    judgeConditions(state.sessions, tenant, envelope, settings);
+    judgeConditions(state.sessions, tenant, envelope, settings) ??
+    proofRefusal(state.sessions, input, settings, ctx.now);
   if (refused) return { reject: refused };
+  return tellProof(decideFamily(state, settings, input, ctx), input, settings, ctx.now);
+}
+
+function decideFamily(
+  state: ManagerState,
+  settings: ManagerSettings,
+  input: Judged,
+  ctx: DecideContext,
+): Decision {
+  const { envelope } = input;
   if (envelope.type.startsWith("interruption.")) {
     return decideInterruption(state, settings, input, ctx);
   }

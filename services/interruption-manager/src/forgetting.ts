@@ -6,12 +6,9 @@
  * F2 What lives is never forgotten, nor what it stands on; a checkpoint lives as long as its task.
  * F3 One entry lets go of a bounded number; what is left goes with the next ones.
  */
-import type { Instant } from "@harmovela/envelope";
+import { forgetOver, type Instant } from "@harmovela/envelope";
 import { dropCompensation } from "./compensations.ts";
 import type { Compensation, Interruption, ManagerState, TaskRecord, TenantState } from "./state.ts";
-
-/** More than one entry can end, so that the queue gets shorter. */
-const FORGOTTEN_MAX = 64;
 
 export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
   | { readonly kind: "task"; readonly task: TaskRecord }
@@ -21,13 +18,10 @@ export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
 
 /** Lets go of what ended longer ago than the retention at the time of an entry (F1, F3). */
 export function forget(state: ManagerState, retentionMs: number, at: Instant): void {
-  for (let left = FORGOTTEN_MAX; left > 0; left -= 1) {
-    const oldest = state.over.peek();
-    if (oldest === undefined || oldest.at + retentionMs >= at) return;
-    state.over.shift();
-    forgetOne(oldest);
-    closeTenant(state, oldest.tenant);
-  }
+  forgetOver(state.over, { retentionMs, at }, (over) => {
+    forgetOne(over);
+    closeTenant(state, over.tenant);
+  });
 }
 
 function forgetOne(over: Over): void {

@@ -1,7 +1,12 @@
 /** Answers about interruptions, checkpoints and compensations. Pure functions of the state; each is bounded. */
-import { formatInstant, type Instant } from "@harmovela/envelope";
+import {
+  formatInstant,
+  type Instant,
+  optionalTextParam,
+  textParam,
+  wholeParam,
+} from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
-import { optionalTextParam, textParam, wholeParam } from "./params.ts";
 import {
   type Checkpoint,
   type Compensation,

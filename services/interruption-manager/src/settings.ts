@@ -1,10 +1,8 @@
-import type { Instant, SessionSettings } from "@harmovela/envelope";
+import { type Instant, type ProofSettings, SIGNATURE_AGE_MS } from "@harmovela/envelope";
 
 /** What the rules of the domain read; every value is recorded in the log with the leadership. */
-export interface ManagerSettings extends SessionSettings {
+export interface ManagerSettings extends ProofSettings {
   defaultProfiles: string[];
-  /** Senders are proved by the connection; then only services speak for the runtime. */
-  authenticated: boolean;
   /** Tasks that nobody submitted here may be interrupted and compensated, by anybody (section 11, C40). */
   externalTasks: boolean;
   /**
@@ -29,6 +27,7 @@ export const DEFAULT_MANAGER_SETTINGS: ManagerSettings = {
   authenticated: false,
   strictSessions: false,
   defaultProfiles: [],
+  signatureAgeMs: SIGNATURE_AGE_MS,
   externalTasks: false,
   onGraceExpired: "fail",
   orphanedTasks: "fail",

@@ -1,6 +1,14 @@
 /** Assertions that live, and what they rest on (spec 6.1). Called by the fold alone. */
-import type { Envelope, Instant } from "@harmovela/envelope";
-import { assertedKey, invalidationOf, isSystemOf } from "./rules/subject.ts";
+import {
+  assertedKey,
+  claimsMeant,
+  EARLY_WITHDRAWALS_MAX,
+  type Envelope,
+  type Instant,
+  invalidationOf,
+  mayWithdraw,
+  type Spoken,
+} from "@harmovela/envelope";
 import {
   type AttesterState,
   closeMissing,
@@ -9,7 +17,7 @@ import {
   openMissing,
   openTenant,
   placeOf,
-  type TenantState,
+  type Withdrawal,
 } from "./state.ts";
 
 /** What a source says about a subject takes the place of what it said before. */
@@ -20,7 +28,7 @@ export function assertLive(
   at: Instant,
 ): void {
   const { tenant } = event;
-  const key = assertedKey(envelope, tenant.events.get(envelope.causation_id ?? ""));
+  const key = assertedKey(envelope, spokenBy(tenant.events.get(envelope.causation_id ?? "")));
   if (key === undefined) return;
   let claims = tenant.subjects.get(key);
   if (claims === undefined) {
@@ -109,47 +117,51 @@ export function withdrawNamed(
   if (invalidation === undefined) return;
   const tenant = openTenant(state, name);
   const withdrawal = { id: envelope.id, by: envelope.source };
-  const claims = meantBy(tenant, envelope, invalidation.key);
-  for (const claim of claims) {
+  const { key, isRetraction } = invalidation;
+  const { causation_id: cause, source, type } = envelope;
+  const named = spokenBy(tenant.events.get(cause ?? ""));
+  const claims = claimsMeant(key, tenant.subjects.get(key), source, named);
+  for (const claim of claims ?? []) {
     claim.withdrawn = withdrawal;
     endLive(state, claim, at);
   }
-  const { causation_id: cause, type } = envelope;
-  const isOfEvent = type === "memory.fact.invalidated" && invalidation.isRetraction;
-  if (claims.length > 0 || !isOfEvent || cause === undefined) return;
+  const isOfEvent = type === "memory.fact.invalidated" && isRetraction;
+  // Claims of others are not taken back, nor is what they name.
+  if (claims?.length !== 0 || !isOfEvent || cause === undefined) return;
   const event = tenant.events.get(cause);
   if (event !== undefined) {
     if (event.key === undefined) event.withdrawn ??= withdrawal;
     return;
   }
   const missing = openMissing(tenant, cause);
-  if (missing.withdrawn !== undefined) return;
-  missing.withdrawn = withdrawal;
+  const { withdrawn } = missing;
+  if (withdrawn.size < EARLY_WITHDRAWALS_MAX && !withdrawn.has(source)) {
+    withdrawn.set(source, withdrawal);
+  }
+  if (missing.index >= 0) return;
   missing.due = at;
   missing.order = seq;
   state.early.add(missing);
 }
 
-/** The claim that it names as its cause, else its sender's own, else (for the system of the subject) all. */
-function meantBy(tenant: TenantState, { causation_id: cause, source }: Envelope, key: string) {
-  const claims = tenant.subjects.get(key) ?? new Map<string, Known>();
-  const named = tenant.events.get(cause ?? "");
-  const isSystem = isSystemOf(key, source);
-  if (named?.isLive && named.key === key && (named.source === source || isSystem)) return [named];
-  const own = claims.get(source);
-  if (own !== undefined) return [own];
-  return isSystem ? [...claims.values()] : [];
+/** What an event claimed, where it claimed anything. */
+function spokenBy(event: Known | undefined): Spoken | undefined {
+  return event?.key === undefined ? undefined : { source: event.source, key: event.key };
 }
 
 /** It was taken back before it came: by its own side, or by anybody where it asserts nothing. */
 export function withdrawEarly(
   state: AttesterState,
   event: Known,
-  { id, by }: { id: string; by: string },
+  withdrawals: readonly (Withdrawal | undefined)[],
   at: Instant,
 ): void {
   const { key, source } = event;
-  if (key !== undefined && by !== source && !isSystemOf(key, by)) return;
-  event.withdrawn = { id, by };
-  if (event.isLive) endLive(state, event, at);
+  for (const withdrawal of withdrawals) {
+    if (withdrawal === undefined) continue;
+    if (key !== undefined && !mayWithdraw(withdrawal.by, { source, key })) continue;
+    event.withdrawn = withdrawal;
+    if (event.isLive) endLive(state, event, at);
+    return;
+  }
 }

@@ -1,7 +1,7 @@
 /** Who vouches for an event (spec section 8). Called by the fold alone. */
-import type { EventEntry } from "@harmovela/envelope";
+import { type EventEntry, payloadText } from "@harmovela/envelope";
 import { boundedText } from "@harmovela/failure";
-import { namedBy, textIn } from "./rules/evidence.ts";
+import { namedBy } from "./rules/evidence.ts";
 import { TEXT_LENGTH_MAX } from "./settings.ts";
 import { type Attestation, type AttesterState, openTenant, type Revocation } from "./state.ts";
 
@@ -14,13 +14,13 @@ export function addAttestation(
   const tenant = openTenant(state, name);
   const of = tenant.events.get(namedBy(envelope) ?? "");
   if (of === undefined || tenant.attestations.has(envelope.id)) return;
-  const claimed = textIn(envelope, "attestor");
+  const claimed = payloadText(envelope, "attestor");
   const attestation: Attestation = {
     id: envelope.id,
     source: envelope.source,
     claimed: claimed === envelope.source ? undefined : short(claimed),
-    method: short(textIn(envelope, "method")) ?? "",
-    result: short(textIn(envelope, "result")),
+    method: short(payloadText(envelope, "method")) ?? "",
+    result: short(payloadText(envelope, "result")),
     at,
     of,
     revoked,
@@ -39,7 +39,7 @@ export function revokeAttestation(
   const id = namedBy(envelope) ?? "";
   const attestation = tenant?.attestations.get(id) ?? tenant?.waits.get(id);
   if (attestation === undefined) return;
-  const reason = short(textIn(envelope, "reason")) ?? "";
+  const reason = short(payloadText(envelope, "reason")) ?? "";
   attestation.revoked ??= { id: envelope.id, by: envelope.source, reason, at };
 }
 

@@ -5,22 +5,21 @@ import {
   type Envelope,
   formatInstant,
   isHarness,
+  isSecured,
   type Judged,
   judgeConditions,
   judgeSession,
   parseInstant,
-  profilesInForce,
+  proofRefusal,
   rightsRefusal,
+  tellProof,
 } from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
 import { attestationRefusal, attestorRefusal, revocationRefusal } from "./rules/attestation.ts";
 import { badLinks, comesBack, type LinkReason } from "./rules/chain.ts";
 import { linksOf, namedBy } from "./rules/evidence.ts";
-import { arrivingProblem } from "./rules/signature.ts";
 import type { AttesterSettings } from "./settings.ts";
 import { type AttesterState, type TenantState, vouchersOf } from "./state.ts";
-
-const SECURITY = "harmovela.security.v1";
 
 export function decide(
   state: AttesterState,
@@ -32,54 +31,38 @@ export function decide(
   if (settings.authenticated && isHarness(source)) {
     return { reject: reject("unauthorized", "only the runtime speaks as a harness") };
   }
+  const tenant = state.tenants.get(name);
   const refused =
     judgeSession(state.sessions, name, envelope, settings) ??
     rightsRefusal(input) ??
-    judgeConditions(state.sessions, name, envelope, settings);
+    judgeConditions(state.sessions, name, envelope, settings) ??
+    proofRefusal(state.sessions, input, settings, now) ??
+    attestorRefusal(envelope, isSecured(state.sessions, name, envelope, settings)) ??
+    chainRefusal(state, tenant, envelope);
   if (refused) return { reject: refused };
-  const isSecure = profilesInForce(state.sessions, name, envelope, settings).includes(SECURITY);
-  const signature = judgeSignature(settings, input, isSecure, now);
-  if ("reject" in signature) return signature;
-  const tenant = state.tenants.get(name);
-  const wrong = attestorRefusal(envelope, isSecure) ?? chainRefusal(state, tenant, envelope);
-  if (wrong) return { reject: wrong };
+  return tellProof(decideEvent(tenant, settings, envelope, now), input, settings, now);
+}
+
+function decideEvent(
+  tenant: TenantState | undefined,
+  settings: AttesterSettings,
+  envelope: Envelope,
+  now: number,
+): Decision {
   switch (envelope.type) {
     case "provenance.attestation.added":
-      return decideAttestation(tenant, settings, envelope, signature.found, now);
+      return decideAttestation(tenant, settings, envelope, now);
     case "provenance.attestation.revoked": {
       const refusal = revocationRefusal(tenant, settings, envelope);
-      return refusal ? { reject: refusal } : accepted(envelope, signature.found);
+      return refusal ? { reject: refusal } : { accept: envelope };
     }
     case "provenance.chain.truncated": {
       const refusal = truncationRefusal(tenant, settings, envelope);
-      return refusal ? { reject: refusal } : accepted(envelope, signature.found);
+      return refusal ? { reject: refusal } : { accept: envelope };
     }
     default:
-      return accepted(envelope, signature.found);
+      return { accept: envelope };
   }
-}
-
-function accepted(envelope: Envelope, verdict: JsonObject): Decision {
-  return Object.keys(verdict).length === 0 ? { accept: envelope } : { accept: envelope, verdict };
-}
-
-/** What claims to be signed is (security.v1), or the verdict says what is wrong with that. */
-function judgeSignature(
-  settings: AttesterSettings,
-  { envelope, signature }: Judged,
-  isSecure: boolean,
-  now: number,
-): { found: JsonObject } | { reject: ErrorPayload } {
-  if (envelope.source_trust !== "signed") return { found: {} };
-  const createdAt = parseInstant(envelope.created_at);
-  const ageMs = settings.signatureAgeMs;
-  const problem = arrivingProblem(signature, { createdAt, now, ageMs });
-  if (problem === undefined) {
-    return { found: signature?.kind === "verified" ? { signed_by: signature.kid } : {} };
-  }
-  if (!isSecure) return { found: { flags: [`signature_${problem}`] } };
-  const details = { check: "signature", reason: problem };
-  return { reject: reject("unauthorized", "the signature does not prove this envelope", details) };
 }
 
 /** What is wrong with a chain whatever may still come; what is not seen yet is no reason. */
@@ -129,14 +112,10 @@ function decideAttestation(
   tenant: TenantState | undefined,
   settings: AttesterSettings,
   envelope: Envelope,
-  found: JsonObject,
   now: number,
 ): Decision {
   const of = namedBy(envelope);
-  if (of === undefined) {
-    const flags = [...((found.flags as string[] | undefined) ?? []), "names_no_event"];
-    return { accept: envelope, verdict: { ...found, flags } };
-  }
+  if (of === undefined) return { accept: envelope, verdict: { flags: ["names_no_event"] } };
   const event = tenant?.events.get(of);
   if (tenant === undefined || event === undefined) {
     const { waitingMax, evidenceWaitMs } = settings;
@@ -146,16 +125,16 @@ function decideAttestation(
     }
     const plan = { id: envelope.id, kind: envelope.type, envelope };
     const until = formatInstant(now + evidenceWaitMs);
-    return { begin: plan, verdict: { ...found, waits_for: of, until } };
+    return { begin: plan, verdict: { waits_for: of, until } };
   }
   const refusal = attestationRefusal(tenant, settings, envelope);
   if (refusal) return { reject: refusal };
   const vouchers = vouchersOf(event);
-  const verdict: JsonObject = { ...found };
-  if (event.source === envelope.source) {
-    verdict.flags = [...((found.flags as string[] | undefined) ?? []), "not_independent"];
-  } else vouchers.add(envelope.source);
-  return { accept: envelope, verdict: { ...verdict, attestation_count: vouchers.size } };
+  const isIndependent = event.source !== envelope.source;
+  if (isIndependent) vouchers.add(envelope.source);
+  const verdict: JsonObject = { attestation_count: vouchers.size };
+  if (!isIndependent) verdict.flags = ["not_independent"];
+  return { accept: envelope, verdict };
 }
 
 /** Conclusions are put in doubt by it: only the side that asserts them, or an authority, may say so. */

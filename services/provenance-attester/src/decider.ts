@@ -6,7 +6,7 @@ import type { AttesterSettings } from "./settings.ts";
 import { type AttesterState, createState } from "./state.ts";
 
 /** Of the state's form; raised with every change to what `AttesterState` holds. */
-const SNAPSHOT_VERSION = 1;
+const SNAPSHOT_VERSION = 2;
 
 /**
  * The decider of the domain `provenance`: what follows from what, who vouches for it, and whether that can
@@ -17,7 +17,7 @@ export function createAttesterDecider(settings: AttesterSettings): Decider<Attes
     initial: () => createState(settings),
     decide: (state, input, context) => decide(state, settings, input, context),
     evolve: (state, entry) => evolve(state, settings, entry),
-    observe,
+    observe: (state, domain, entry) => observe(state, settings, domain, entry),
     owed: (state, now) => owed(state, settings, now),
     firstKnown: (state) => {
       const first: Partial<Record<Domain, number>> = {};

@@ -32,7 +32,7 @@ function describeTenant(state: AttesterState, tenant: TenantState): JsonObject {
       id,
       citedBy: idsOf(citedBy),
       waits: idsOf(waits),
-      withdrawn: withdrawn?.id ?? null,
+      withdrawn: idsOf(withdrawn.values()),
     })),
     subjects: [...tenant.subjects.keys()]
       .sort()

@@ -4,13 +4,15 @@ import {
   type DomainEntry,
   type EventEntry,
   evolveSession,
+  isClaimed,
   type ObligationFailedEntry,
+  payloadText,
 } from "@harmovela/envelope";
 import { withdrawNamed } from "./assertions.ts";
 import { addAttestation, revokeAttestation } from "./attestations.ts";
 import { truncatedIdOf } from "./derived.ts";
 import { forget } from "./forgetting.ts";
-import { namedBy, textIn } from "./rules/evidence.ts";
+import { namedBy } from "./rules/evidence.ts";
 import { see } from "./seen.ts";
 import type { AttesterSettings } from "./settings.ts";
 import { type AttesterState, closeTenant, type Wait } from "./state.ts";
@@ -38,10 +40,17 @@ export function evolve(state: AttesterState, settings: AttesterSettings, entry: 
 }
 
 /** Entries of other logs: every event may be spoken of, and what rests on it may end. */
-export function observe(state: AttesterState, domain: Domain, entry: DomainEntry): void {
+export function observe(
+  state: AttesterState,
+  { beliefTracker }: AttesterSettings,
+  domain: Domain,
+  entry: DomainEntry,
+): void {
   if (domain === "tasks") evolveSession(state.sessions, entry);
-  if (entry.kind === "event") see(state, domain, entry);
-  else if (entry.kind === "begun" && domain === "beliefs" && "in" in entry.cause) {
+  if (entry.kind === "event") {
+    // The event that ends a plan takes nothing back: that was so from the plan's beginning on.
+    see(state, domain, entry, domain === "beliefs" && isClaimed(entry, beliefTracker));
+  } else if (entry.kind === "begun" && domain === "beliefs" && "in" in entry.cause) {
     const { envelope } = entry.plan;
     withdrawNamed(state, entry.tenant, { envelope, at: entry.at, seq: entry.seq });
   }
@@ -81,7 +90,7 @@ function endedWait(
   if (!("owed" in cause)) return undefined;
   const wait = state.tenants.get(tenant)?.waits.get(cause.owed);
   if (wait === undefined) return undefined;
-  const refused = textIn(envelope, "acknowledged_event_id");
+  const refused = payloadText(envelope, "acknowledged_event_id");
   return envelope.id === wait.id || refused === wait.id ? wait : undefined;
 }
 

@@ -8,13 +8,10 @@
  * F4 When too much is remembered the oldest goes before its time. What lives and rests on it is told first
  *    that its evidence is lost.
  */
-import type { Instant } from "@harmovela/envelope";
+import { FORGOTTEN_MAX, type Instant } from "@harmovela/envelope";
 import { dropLive, release, uncite } from "./assertions.ts";
 import { weightOf } from "./seen.ts";
 import { type AttesterState, closeMissing, closeTenant, type Known } from "./state.ts";
-
-/** More than one entry can bring, beside what came since the last one, so that the queue gets shorter. */
-const FORGOTTEN_MAX = 64;
 
 /** Called for entries of the own log alone: only they say how far the others were folded. */
 export function forget(
@@ -22,6 +19,7 @@ export function forget(
   { retentionMs, rememberedMax }: { retentionMs: number; rememberedMax: number },
   at: Instant,
 ): void {
+  // More than what came since the last one, so that the queue gets shorter.
   let left = FORGOTTEN_MAX + state.news;
   state.news = 0;
   for (; left > 0; left -= 1) {
@@ -39,7 +37,7 @@ export function forget(
     const missing = state.early.peek();
     if (missing === undefined || missing.due + retentionMs >= at) break;
     state.early.remove(missing);
-    missing.withdrawn = undefined;
+    missing.withdrawn.clear();
     closeMissing(missing);
     closeTenant(state, missing.tenant);
   }

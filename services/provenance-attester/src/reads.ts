@@ -1,9 +1,9 @@
 /** Answers about lineages and who vouches for what (spec section 8). Each is bounded; the host adds the log position. */
-import { formatInstant } from "@harmovela/envelope";
+import { flagParam, formatInstant, textParam, wholeParam } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
+import { actionParam } from "./action.ts";
 import { attestationView, graphOf, viewOf } from "./graph.ts";
 import { objectionsTo } from "./may.ts";
-import { actionParam, eventParam, flagParam, wholeParam } from "./params.ts";
 import { inspectChain } from "./rules/chain.ts";
 import type { AttesterSettings } from "./settings.ts";
 import { type AttesterState, type Known, vouchersOf } from "./state.ts";
@@ -33,7 +33,7 @@ export function createReads(
 }
 
 function find(state: AttesterState, tenant: string, params: JsonObject): Known | undefined {
-  return state.tenants.get(tenant)?.events.get(eventParam(params));
+  return state.tenants.get(tenant)?.events.get(textParam(params, "event_id"));
 }
 
 function found(event: Known | undefined): Known {
@@ -80,7 +80,7 @@ function readAttestations(
   params: JsonObject,
   { tenant: name }: { tenant: string },
 ): JsonValue {
-  const id = eventParam(params);
+  const id = textParam(params, "event_id");
   const tenant = state.tenants.get(name);
   const event = tenant?.events.get(id);
   const waits = [...(tenant?.missing.get(id)?.waits ?? [])];
@@ -111,8 +111,8 @@ function readGraph(
   { tenant }: { tenant: string },
 ): JsonValue {
   const event = found(find(state, tenant, params));
-  const depth = wholeParam(params, "depth", { fallback: 8, max: DEPTH_MAX });
-  const limit = wholeParam(params, "limit", { fallback: 200, max: NODES_MAX });
+  const depth = wholeParam(params, "depth", { min: 1, max: DEPTH_MAX, fallback: 8 });
+  const limit = wholeParam(params, "limit", { min: 1, max: NODES_MAX, fallback: 200 });
   const { nodes, edges, is_cut } = graphOf(state, event, { depth, limit });
   return { root: event.id, nodes, edges, is_cut };
 }

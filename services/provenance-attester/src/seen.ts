@@ -5,6 +5,8 @@ import {
   type EventEntry,
   isService,
   parseInstant,
+  payloadText,
+  signerIn,
 } from "@harmovela/envelope";
 import {
   assertLive,
@@ -14,13 +16,17 @@ import {
   withdrawEarly,
   withdrawNamed,
 } from "./assertions.ts";
-import { linksOf, textIn } from "./rules/evidence.ts";
-import { signerIn } from "./rules/signature.ts";
+import { linksOf } from "./rules/evidence.ts";
 import { type AttesterState, DOMAINS, type Known, openTenant, type TenantState } from "./state.ts";
 import { markSeen } from "./waits.ts";
 
-/** An event stands in a log. What was waiting for it waits no longer. */
-export function see(state: AttesterState, domain: Domain, entry: EventEntry): Known | undefined {
+/** An event stands in a log. What was waiting for it waits no longer. `isClaim`: it may claim something. */
+export function see(
+  state: AttesterState,
+  domain: Domain,
+  entry: EventEntry,
+  isClaim = false,
+): Known | undefined {
   const { envelope, tenant: name, at } = entry;
   if (isRefusal(entry)) return undefined;
   const tenant = openTenant(state, name);
@@ -38,13 +44,11 @@ export function see(state: AttesterState, domain: Domain, entry: EventEntry): Kn
   tenant.missing.delete(event.id);
   if (missing !== undefined) state.early.remove(missing);
   if (missing !== undefined) citeKnown(state, event, missing.citedBy);
-  if (domain === "beliefs") {
+  if (isClaim) {
     assertLive(state, event, envelope, at);
-    // The event that ends a plan takes nothing back: that was so from the plan's beginning on.
-    if ("in" in entry.cause) withdrawNamed(state, name, entry);
+    withdrawNamed(state, name, entry);
   }
-  const early = missing?.withdrawn ?? known?.withdrawn;
-  if (early !== undefined) withdrawEarly(state, event, early, at);
+  withdrawEarly(state, event, [...(missing?.withdrawn.values() ?? []), known?.withdrawn], at);
   for (const wait of missing?.waits ?? []) markSeen(state, wait);
   return event;
 }
@@ -54,7 +58,7 @@ function isRefusal({ envelope }: EventEntry): boolean {
   return (
     envelope.type.endsWith(".rejected") &&
     isService(envelope.source) &&
-    textIn(envelope, "acknowledged_event_id") !== undefined
+    payloadText(envelope, "acknowledged_event_id") !== undefined
   );
 }
 
@@ -104,7 +108,7 @@ function createKnown(
     digest,
     links: linksOf(envelope),
     trust: envelope.source_trust,
-    signedBy: domain === "provenance" ? signerIn(verdict) : undefined,
+    signedBy: signerIn(verdict),
     namesTenant: envelope.tenant_id !== undefined,
     isAmbiguous: false,
     key: undefined,

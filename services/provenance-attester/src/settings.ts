@@ -1,18 +1,16 @@
-import type { SessionSettings } from "@harmovela/envelope";
+import { type ProofSettings, SIGNATURE_AGE_MS } from "@harmovela/envelope";
 
 /** What the rules of the domain read; every value is recorded in the log with the leadership. */
-export interface AttesterSettings extends SessionSettings {
+export interface AttesterSettings extends ProofSettings {
   defaultProfiles: string[];
-  /** Senders are proved by the connection; then only services may speak as `harness:*`. */
-  authenticated: boolean;
   /** How long an attestation waits for the event that it speaks of, milliseconds. */
   evidenceWaitMs: number;
+  /** Who writes the log of `beliefs`: what it says by itself claims nothing. */
+  beliefTracker: string;
   /** Who may revoke attestations of others, and tell of truncations. */
   authorities: string[];
   /** Independent attestations without which nothing irreversible rests on an unverified event. */
   attestationsNeeded: number;
-  /** How old a signed envelope may be when it arrives, milliseconds. */
-  signatureAgeMs: number;
   /** Attestations of one event that are kept. */
   attestationsMax: number;
   /** Attestations of one tenant that may wait at the same time. */
@@ -30,9 +28,10 @@ export const DEFAULT_ATTESTER_SETTINGS: AttesterSettings = {
   strictSessions: false,
   defaultProfiles: [],
   evidenceWaitMs: 30_000,
+  beliefTracker: "service:belief-tracker",
   authorities: [],
   attestationsNeeded: 1,
-  signatureAgeMs: 600_000,
+  signatureAgeMs: SIGNATURE_AGE_MS,
   attestationsMax: 1_000,
   waitingMax: 10_000,
   rememberedMax: 1_000_000,
@@ -40,8 +39,6 @@ export const DEFAULT_ATTESTER_SETTINGS: AttesterSettings = {
   service: "service:provenance-attester",
 };
 
-/** Clocks of agents may differ by as much (spec 7, check 6). */
-export const SKEW_MS = 60_000;
 /** Longest text of an attestation kept in state or repeated in an answer, UTF-16 units. */
 export const TEXT_LENGTH_MAX = 200;
 /** Events that are looked at on arrival to find out whether a lineage comes back to where it began: every attestation pays for it. */

@@ -101,8 +101,8 @@ export interface Missing {
   readonly citedBy: Set<Known>;
   /** Attestations that wait for it. */
   readonly waits: Set<Wait>;
-  /** Taken back before it came; remembered for a while. */
-  withdrawn: Withdrawal | undefined;
+  /** By each source that took it back before it came; remembered for a while. */
+  readonly withdrawn: Map<string, Withdrawal>;
   due: Instant;
   order: number;
   index: number;
@@ -219,7 +219,7 @@ export function openMissing(tenant: TenantState, id: string): Missing {
       id,
       citedBy: new Set(),
       waits: new Set(),
-      withdrawn: undefined,
+      withdrawn: new Map(),
       due: 0,
       order: 0,
       index: -1,
@@ -232,7 +232,7 @@ export function openMissing(tenant: TenantState, id: string): Missing {
 /** Nothing speaks of it any more. */
 export function closeMissing(missing: Missing): void {
   const { citedBy, waits, withdrawn, tenant, id } = missing;
-  if (citedBy.size + waits.size > 0 || withdrawn !== undefined) return;
+  if (citedBy.size + waits.size + withdrawn.size > 0) return;
   if (tenant.missing.get(id) === missing) tenant.missing.delete(id);
 }
 

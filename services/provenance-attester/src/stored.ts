@@ -7,8 +7,9 @@ import {
   type Domain,
   type Envelope,
   type SignatureFacts,
+  type SignatureProblem,
+  storedProblem,
 } from "@harmovela/envelope";
-import { type SignatureProblem, storedProblem } from "./rules/signature.ts";
 import type { Known } from "./state.ts";
 
 /** What a read may ask of its host. */

@@ -1,7 +1,6 @@
 /** Attestations of events that were not seen yet: begun plans with an end (spec section 8). */
-import type { BegunEntry } from "@harmovela/envelope";
+import { type BegunEntry, signerIn } from "@harmovela/envelope";
 import { namedBy } from "./rules/evidence.ts";
-import { signerIn } from "./rules/signature.ts";
 import { type AttesterState, closeMissing, openMissing, openTenant, type Wait } from "./state.ts";
 
 /** It waits from now on. */

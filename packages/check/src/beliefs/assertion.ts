@@ -68,6 +68,18 @@ const VALUE_FIELDS: ReadonlyMap<string, string> = new Map([
   ["belief.revised", "corrected"],
 ]);
 
+/** Types that are a claim on the resource that they name, or on the event itself, and state no value. */
+const VALUELESS: ReadonlySet<string> = new Set([
+  "memory.episode.stored",
+  "memory.preference.updated",
+  "memory.constraint.updated",
+  "memory.summary.ready",
+  "memory.retrieval.ready",
+  "context.retrieval.completed",
+  "state.snapshot.ready",
+  "state.delta.applied",
+]);
+
 /** Types of the domain that hold nothing true: they ask, withdraw, or speak of others. */
 const ASSERTS_NOTHING: ReadonlySet<string> = new Set([
   "belief.conflict.detected",
@@ -84,8 +96,9 @@ const ASSERTS_NOTHING: ReadonlySet<string> = new Set([
 
 export const assertsSomething = ({ type }: Envelope): boolean => !ASSERTS_NOTHING.has(type);
 
-/** Whether the protocol says what it is a claim on and where its value stands. */
-export const isClaim = ({ type }: { type: string }): boolean => VALUE_FIELDS.has(type);
+/** Whether the protocol says what it is a claim on. */
+export const isClaim = ({ type }: { type: string }): boolean =>
+  VALUE_FIELDS.has(type) || VALUELESS.has(type);
 
 /** `cause`: what it names as its cause, as far as that is an assertion. */
 export function assertionOf(
@@ -122,6 +135,11 @@ export function keyOf(envelope: Envelope, cause?: Assertion): string | undefined
   const { type, id, source, causation_id: revised } = envelope;
   if (type === "belief.revised") {
     return cause?.source === source ? cause.key : `belief:${revised ?? id}`;
+  }
+  if (VALUELESS.has(type)) return payloadText(envelope, "resource") ?? `belief:${id}`;
+  if (type === "context.snapshot.ready") {
+    const name = payloadText(envelope, "context_key") ?? payloadText(envelope, "snapshot_id");
+    return `context:${name ?? id}`;
   }
   const fact = payloadText(envelope, "fact_id");
   if (type.startsWith("memory.fact.") && fact !== undefined) return `memory:${fact}`;

@@ -3,7 +3,13 @@ import { type DomainEvent, payloadText } from "../domain-event.ts";
 import type { DomainRules, Missing } from "../domain-rules.ts";
 import type { FindingSink } from "../finding.ts";
 import { defaultSettings, readSettings } from "../settings.ts";
-import { type Assertion, assertionOf, assertsSomething } from "./assertion.ts";
+import {
+  type Assertion,
+  assertionOf,
+  assertsSomething,
+  isClaim,
+  type Standing,
+} from "./assertion.ts";
 import { ConflictRules } from "./conflicts.ts";
 import { type BeliefContext, ledgerOf } from "./context.ts";
 import { DependentRules } from "./dependents.ts";
@@ -42,6 +48,12 @@ export class BeliefDomain implements DomainRules {
     if (isOwed(event) && envelope.type === "state.invalidated") return;
     if (isInvalidation(envelope)) this.#onSaid(event, this.#ledgerAt(event));
     else this.#context.sink.add("begun-form", `no walk begins with ${envelope.type}`);
+  }
+
+  /** What is held of an assertion, as far as the log says; undefined: it is none that is known. */
+  standingOf(tenant: string, id: string): Standing | undefined {
+    const assertion = this.#context.ledgers.get(tenant)?.assertions.get(id);
+    return assertion === undefined || isClaim(assertion) ? assertion?.standing : "unsure";
   }
 
   onObligationFailed(tenant: string): void {

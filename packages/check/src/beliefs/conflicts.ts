@@ -73,9 +73,12 @@ export class ConflictRules {
     const { assertions, conflicts, reports } = ledger;
     for (const key of [assertions.get(cause)?.key, conflicts.get(cause), reports.get(cause)]) {
       if (key === undefined || ledger.claimsOn(key).size === 0) continue;
-      this.#told.get(ledger)?.delete(key);
+      const own = ledger.claimsOn(key).get(source);
+      // Whoever has a claim there changes that one; between others it is as it was told.
+      if (own?.standing === "live") this.#told.get(ledger)?.get(key)?.conflicts.clear();
+      else this.#told.get(ledger)?.delete(key);
       entry(this.#revised, ledger).set(key, frame.seq);
-      ledger.claimsOn(key).get(source)?.otherValues.add(revisedTo(envelope));
+      own?.otherValues.add(revisedTo(envelope));
     }
   }
 

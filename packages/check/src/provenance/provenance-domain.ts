@@ -1,35 +1,52 @@
-import { type Envelope, missingConditionalFields, sessionIdOf } from "@harmovela/envelope";
+import {
+  type Domain,
+  type Envelope,
+  missingConditionalFields,
+  sessionIdOf,
+} from "@harmovela/envelope";
 import { type DomainEvent, payloadField, payloadText } from "../domain-event.ts";
 import type { DomainRules, Missing } from "../domain-rules.ts";
 import type { FindingSink } from "../finding.ts";
 import type { PlanBook } from "../plan-book.ts";
 import { isObject } from "../record.ts";
 import { readSettings } from "../settings.ts";
+import { Across, type ObservedLog } from "./across.ts";
+import { checkChain } from "./chains.ts";
 import { defaultProvenanceSettings, readProvenanceSettings } from "./settings.ts";
+import { Truncations } from "./truncations.ts";
 import { Vouching } from "./vouching.ts";
 
-/** Every rule of the domain `provenance` (spec section 8) that its own log shows. */
+/** Every rule of the domain `provenance` (spec section 8): of its own log, and, with the others, between them. */
 export class ProvenanceDomain implements DomainRules {
   readonly #sink: FindingSink;
   readonly #plans: PlanBook;
   readonly #lenient: boolean;
   readonly #settings = defaultProvenanceSettings();
+  readonly #across: Across;
+  readonly #truncations: Truncations;
   readonly #tenants = new Map<string, Vouching>();
-  /** Where each log began when it was last told. */
-  readonly #first = new Map<string, number>();
 
   constructor({
     sink,
     plans,
     isLenient,
+    observed,
   }: {
     sink: FindingSink;
     plans: PlanBook;
     isLenient: boolean;
+    observed: ReadonlyMap<Domain, ObservedLog>;
   }) {
     this.#sink = sink;
     this.#plans = plans;
     this.#lenient = isLenient;
+    this.#across = new Across(this.#settings, observed, isLenient);
+    this.#truncations = new Truncations(sink, this.#across, isLenient);
+  }
+
+  /** An event of another log, which the entries from here on have seen. */
+  observe(domain: Domain, event: DomainEvent): void {
+    this.#across.bookOf(event.tenant).add(domain, event);
   }
 
   settings(recorded: unknown): void {
@@ -38,16 +55,21 @@ export class ProvenanceDomain implements DomainRules {
   }
 
   onEvent(event: DomainEvent): void {
-    const { envelope, owedBy, final } = event;
-    if (owedBy !== undefined && final === undefined) {
-      this.#onOwed(event);
-      return;
+    const { envelope, owedBy, final, tenant } = event;
+    if (owedBy !== undefined && final === undefined) this.#onOwed(event);
+    else this.#onSaid(event);
+    if (this.#across.isOn) this.#across.bookOf(tenant).add("provenance", event);
+    if (envelope.type === "provenance.chain.truncated") {
+      this.#truncations.told(event, owedBy !== undefined);
     }
-    if (final === undefined) this.#checkSaid(envelope);
+  }
+
+  #onSaid(event: DomainEvent): void {
+    const { envelope, final } = event;
+    if (final === undefined) this.#checkSaid(event);
     const vouching = this.#vouchingAt(event);
     if (envelope.type === "provenance.attestation.added") vouching.attest(event);
     else if (envelope.type === "provenance.attestation.revoked") vouching.revoke(event);
-    else if (envelope.type === "provenance.chain.truncated") vouching.truncated(event, false);
   }
 
   /** Only an attestation waits, and only for an event that it names. */
@@ -59,12 +81,13 @@ export class ProvenanceDomain implements DomainRules {
       this.#sink.add("begun-form", `nothing waits with ${envelope.type} ${envelope.id}`);
       return;
     }
-    this.#checkSaid(envelope);
+    this.#checkSaid(event);
     this.#vouchingAt(event).wait(event);
   }
 
   onObligationFailed(tenant: string, id: string): void {
     this.#tenants.get(tenant)?.giveUp(id);
+    this.#truncations.excuse(tenant);
   }
 
   /** A control entry `observed`: where logs begin now. */
@@ -76,23 +99,21 @@ export class ProvenanceDomain implements DomainRules {
     for (const [domain, first] of Object.entries(body.first)) {
       if (typeof first !== "number" || !Number.isSafeInteger(first) || first < 1) {
         this.#sink.add("control-body", `the log of ${domain} begins with ${String(first)}`);
-      } else if (first <= (this.#first.get(domain) ?? 1)) {
+      } else if (first <= this.#across.firstOf(domain)) {
         this.#sink.add("observed-back", `the log of ${domain} is told to begin with ${first}`);
-      } else this.#first.set(domain, first);
+      } else this.#across.begins(domain, first);
     }
   }
 
-  /** What should follow and does not rests on logs of others. */
   missing(): Iterable<Missing> {
-    return [];
+    return this.#truncations.missing();
   }
 
   #onOwed(event: DomainEvent): void {
     const { envelope } = event;
-    if (envelope.type === "provenance.chain.truncated") {
-      this.#vouchingAt(event).truncated(event, true);
-    } else if (envelope.type === "event.rejected") this.#onRefusal(event);
-    else this.#sink.add("owed-type", `the service says ${envelope.type} by itself: ${envelope.id}`);
+    if (envelope.type === "event.rejected") this.#onRefusal(event);
+    else if (envelope.type !== "provenance.chain.truncated")
+      this.#sink.add("owed-type", `the service says ${envelope.type} by itself: ${envelope.id}`);
   }
 
   /** A plan that ends without its event. */
@@ -112,21 +133,24 @@ export class ProvenanceDomain implements DomainRules {
   }
 
   /** What an event says by itself (spec 4.2, section 8). */
-  #checkSaid(envelope: Envelope): void {
+  #checkSaid(event: DomainEvent): void {
+    const { envelope, tenant, frame } = event;
+    checkChain(this.#sink, (id) => this.#across.knownFor(tenant, id, frame.at), envelope);
     const ids = (envelope.evidence_chain ?? []).map(({ id }) => id);
     if (new Set([...ids, envelope.id]).size <= ids.length) {
       this.#sink.add("chain-repeats", `the evidence of ${envelope.id} names an event twice`);
     }
-    if (sessionIdOf(envelope) !== undefined) return;
-    // Which profiles a session negotiated stands in another log.
-    const { defaultProfiles } = this.#settings;
-    const missing = missingConditionalFields(envelope, defaultProfiles);
+    const { defaultProfiles, authenticated } = this.#settings;
+    const hasSession = sessionIdOf(envelope) !== undefined;
+    const profiles = hasSession ? this.#across.profilesOf(event) : defaultProfiles;
+    if (profiles === undefined) return;
+    const missing = missingConditionalFields(envelope, profiles);
     if (missing.length > 0) {
       this.#sink.add("profile-fields", `${envelope.type} lacks ${missing.join(", ")}`);
     }
     const attestor = payloadText(envelope, "attestor") ?? envelope.source;
     if (attestor === envelope.source) return;
-    if (defaultProfiles.includes("harmovela.security.v1")) {
+    if (authenticated || profiles.includes("harmovela.security.v1")) {
       this.#sink.add("attestation-attestor", `${envelope.source} attests for ${attestor}`);
     }
   }
@@ -134,10 +158,11 @@ export class ProvenanceDomain implements DomainRules {
   #vouchingAt({ tenant, frame }: DomainEvent): Vouching {
     let vouching = this.#tenants.get(tenant);
     if (vouching === undefined) {
-      vouching = new Vouching(this.#sink, this.#settings, this.#lenient);
+      vouching = new Vouching(this.#sink, this.#across, tenant, this.#lenient);
       this.#tenants.set(tenant, vouching);
     }
     vouching.forget(frame.at - 2 * this.#settings.retentionMs);
+    this.#across.forget(tenant, frame.at);
     return vouching;
   }
 }

@@ -23,10 +23,10 @@ export class FixtureLog {
   readonly domain: Domain;
   readonly #tenant: string;
   readonly #at: number;
-  /** The log that this one observes, all of it. */
-  #observed: FixtureLog | undefined;
-  /** For each entry how much of that it had seen. */
-  readonly #seen: number[] = [];
+  /** The logs that this one observes, all of them. */
+  #observed: readonly FixtureLog[] = [];
+  /** For each entry how much of each it had seen. */
+  readonly #seen: number[][] = [];
   readonly #records: StoredRecord[] = [];
   /** Events so far. */
   #events = 0;
@@ -40,10 +40,9 @@ export class FixtureLog {
     this.#control(undefined, "epoch", "owed:epoch", { epoch: 1, settings: SETTINGS });
   }
 
-  /** Two logs that observe each other. */
-  static pair(one: FixtureLog, other: FixtureLog): void {
-    one.#observed = other;
-    other.#observed = one;
+  /** From now on it has seen of these what they hold. */
+  observe(...logs: readonly FixtureLog[]): void {
+    this.#observed = [...this.#observed, ...logs];
   }
 
   /** The cause of the next line. */
@@ -128,17 +127,19 @@ export class FixtureLog {
 
   #read(settled: boolean): { checker: Checker; broken: RuleId[][] } {
     const { domain } = this;
-    const other = this.#observed;
-    const observed =
-      other === undefined ? [] : [{ domain: other.domain, stream: logStream(other.domain) }];
+    const others = this.#observed;
+    const observed = others.map((other) => ({
+      domain: other.domain,
+      stream: logStream(other.domain),
+    }));
     const checker = createChecker({ domain, stream: logStream(domain), settled, observed });
-    let read = 0;
+    const read = others.map(() => 0);
     const broken = this.#records.map((record, index) => {
-      if (other !== undefined) {
-        const seen = other.#records.slice(read, this.#seen[index]);
-        for (const one of seen) checker.observe(other.domain, one);
-        read += seen.length;
-      }
+      others.forEach((other, at) => {
+        const upTo = this.#seen[index]?.[at] ?? 0;
+        for (const one of other.#records.slice(read[at], upTo)) checker.observe(other.domain, one);
+        read[at] = Math.max(read[at] ?? 0, upTo);
+      });
       return checker.push(record).map(({ rule }) => rule);
     });
     return { checker, broken };
@@ -146,7 +147,7 @@ export class FixtureLog {
 
   #push(record: StoredRecord): void {
     this.#records.push(record);
-    this.#seen.push(this.#observed?.last ?? 0);
+    this.#seen.push(this.#observed.map(({ last }) => last));
   }
 
   #recordOf(draft: Draft): StoredRecord {
@@ -191,13 +192,12 @@ export class FixtureLog {
   ): StoredRecord {
     const seq = this.last + 1;
     const time = this.#at + laterMs;
-    const other = this.#observed;
     const headers = {
       [HEADER.epoch]: "1",
       [HEADER.prev]: String(this.last),
       [HEADER.at]: String(time),
       [HEADER.cause]: cause,
-      [HEADER.seen]: other === undefined ? "" : `${other.domain}:${other.last}`,
+      [HEADER.seen]: this.#observed.map(({ domain, last }) => `${domain}:${last}`).join(","),
       ...(digest === undefined ? {} : { [HEADER.digest]: digest }),
     };
     return { seq, time, subject, headers, data };

@@ -64,7 +64,9 @@ class LineJudge {
     this.#at = at;
     const tasks = this.#logOf("tasks");
     const stops = this.#logOf("interruptions");
-    FixtureLog.pair(tasks, stops);
+    tasks.observe(stops);
+    stops.observe(tasks);
+    this.#logOf("provenance").observe(tasks, this.#logOf("beliefs"), stops);
     const ask = (request: Envelope): void => {
       if (this.#accept(tasks, tasks.nextLine(), request)) this.#endings.learn(request);
     };

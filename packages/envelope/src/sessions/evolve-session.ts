@@ -1,12 +1,10 @@
 import type { Envelope } from "../envelope.ts";
 import { isRecord } from "../field.ts";
+import { FORGOTTEN_MAX } from "../forgetting.ts";
 import type { DomainEntry, EventEntry, Instant } from "../judging.ts";
 import { SPAN_MS_MAX } from "../limits.ts";
 import { findSession, isTerminalSession, type Session, type SessionBook } from "./book.ts";
 import { isHarness, sessionIdOf } from "./identity.ts";
-
-/** Sessions that one entry lets be forgotten; the next one goes on, so that none takes long. */
-const FORGOTTEN_MAX = 64;
 
 /**
  * Folds one entry of the log of `tasks` into the book (spec 5.1); total on every entry. Only what a

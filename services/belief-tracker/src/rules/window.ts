@@ -5,9 +5,9 @@ import {
   type Instant,
   isInstant,
   parseInstant,
+  payloadText,
 } from "@harmovela/envelope";
 import type { Claim } from "../state.ts";
-import { textIn } from "./subject.ts";
 
 export interface Validity {
   validFrom: Instant;
@@ -57,6 +57,6 @@ export function judgeChange(claim: Claim, envelope: Envelope): ChangeVerdict {
 }
 
 function instantIn(envelope: Envelope, key: string): Instant | undefined {
-  const text = textIn(envelope, key);
+  const text = payloadText(envelope, key);
   return isInstant(text) ? parseInstant(text) : undefined;
 }

@@ -7,6 +7,7 @@ import {
   type Judged,
   judgeConditions,
   judgeSession,
+  proofRefusal,
   type RejectionType,
   rightsRefusal,
 } from "@harmovela/envelope";
@@ -36,6 +37,7 @@ export function decideFamily(
   if (denied) return { reject: denied, ...refusalType(envelope) };
   const refused =
     judgeConditions(state.sessions, tenant, envelope, settings) ??
+    proofRefusal(state.sessions, input, settings, ctx.now) ??
     costRefusal(state, tenant, envelope);
   if (refused) return { reject: refused, ...refusalType(envelope) };
 

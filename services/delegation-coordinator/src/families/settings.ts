@@ -1,3 +1,4 @@
+import { SIGNATURE_AGE_MS } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
 
 /** What the rules of sessions, subscriptions, exchanges and budgets read; recorded with the leadership. */
@@ -8,6 +9,8 @@ export interface FamilySettings {
   strictSessions: boolean;
   /** Profiles in force for events that name no session, or one that nobody opened. */
   defaultProfiles: string[];
+  /** How old a signed envelope may be when it arrives, ms. */
+  signatureAgeMs: number;
   /** Profiles offered to sessions, where what they stand on is offered too (spec 4.3). */
   profiles: string[];
   /** A shorter heartbeat interval than this is raised to it. */
@@ -26,6 +29,7 @@ export const DEFAULT_FAMILY_SETTINGS: FamilySettings = {
   authenticated: false,
   strictSessions: false,
   defaultProfiles: [],
+  signatureAgeMs: SIGNATURE_AGE_MS,
   profiles: [
     "harmovela.core.v1",
     "harmovela.runtime-semantics.v1",

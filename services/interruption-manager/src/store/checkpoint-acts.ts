@@ -16,7 +16,7 @@ import {
   checkpointPrefix,
   decodeToken,
 } from "@harmovela/bus";
-import { isId, isInstant } from "@harmovela/envelope";
+import { isId, isInstant, textParam, wholeParam } from "@harmovela/envelope";
 import {
   HarmovelaError,
   type JsonObject,
@@ -24,7 +24,6 @@ import {
   toHarmovelaError,
 } from "@harmovela/failure";
 import type { Act, Acts, CompanionContext } from "@harmovela/host";
-import { textParam, wholeParam } from "../params.ts";
 import { isHolder } from "../rules/authority.ts";
 import { findTask, type ManagerState, type TaskRecord } from "../state.ts";
 import { RecentBlobs } from "./recent-blobs.ts";

@@ -9,10 +9,9 @@ import {
   type DomainEntry,
   type Envelope,
   type EventEntry,
-  findSession,
-  isTerminalSession,
+  endInstance,
+  openInstance,
   Ring,
-  sessionIdOf,
 } from "@harmovela/envelope";
 import type { Instance, ManagerState, TaskRecord, TenantState } from "../state.ts";
 
@@ -20,24 +19,17 @@ import type { Instance, ManagerState, TaskRecord, TenantState } from "../state.t
 export function instanceOf(
   state: ManagerState,
   tenant: TenantState,
-  { session_id: id, source }: Envelope,
+  envelope: Envelope,
 ): Instance | undefined {
-  if (id === undefined) return undefined;
-  const known = tenant.instances.get(id);
-  const session = findSession(state.sessions, tenant.name, id);
-  if (session?.initiator !== source || isTerminalSession(session)) return undefined;
-  if (known) return known;
-  const instance: Instance = {
+  return openInstance(state.sessions, tenant, envelope, (session) => ({
     kind: "instance",
-    session: session.id,
+    session,
     tenant,
     tasks: new Ring(),
     endedBy: undefined,
     ringNext: undefined,
     ringPrev: undefined,
-  };
-  tenant.instances.set(id, instance);
-  return instance;
+  }));
 }
 
 /** Whether the sender speaks in another session than the one that has the task, or in none. */
@@ -109,15 +101,10 @@ function letGo(state: ManagerState, task: TaskRecord): void {
  * settings say, so that all folds note the same.
  */
 export function followSessionEnd(state: ManagerState, entry: DomainEntry): void {
-  if (entry.kind !== "event" || !entry.envelope.type.startsWith("session.")) return;
-  const { envelope, tenant: name, at } = entry;
-  const id = sessionIdOf(envelope);
-  const tenant = state.tenants.get(name);
-  const instance = id === undefined ? undefined : tenant?.instances.get(id);
-  if (id === undefined || tenant === undefined || instance === undefined) return;
-  const session = findSession(state.sessions, name, id);
-  if (session && !isTerminalSession(session)) return;
-  tenant.instances.delete(id);
+  const ended = endInstance(state.sessions, state.tenants, entry);
+  if (ended === undefined) return;
+  const { instance } = ended;
+  const { envelope, at } = ended.entry;
   instance.endedBy = { id: envelope.id, type: envelope.type, at };
   if (instance.tasks.head) state.ring.add(instance);
 }

@@ -1,16 +1,16 @@
 /** Who may vouch for what, and take that back (spec section 8). Undefined: nothing speaks against it. */
-import type { Envelope } from "@harmovela/envelope";
+import { type Envelope, payloadText } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
 import type { AttesterSettings } from "../settings.ts";
 import type { TenantState } from "../state.ts";
-import { namedBy, textIn } from "./evidence.ts";
+import { namedBy } from "./evidence.ts";
 
 /**
  * `payload.attestor` is a claim: an attestation counts for its source. Where identity comes from the
  * connection (security.v1) nobody speaks for another.
  */
 export function attestorRefusal(envelope: Envelope, isSecure: boolean): ErrorPayload | undefined {
-  const attestor = textIn(envelope, "attestor");
+  const attestor = payloadText(envelope, "attestor");
   if (!isSecure || attestor === undefined || attestor === envelope.source) return undefined;
   return reject("unauthorized", "under security.v1 an attestation is its source's own", {
     check: "attestor",

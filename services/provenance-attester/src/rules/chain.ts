@@ -2,8 +2,8 @@
  * A lineage, link by link (spec section 8): oldest first, each link an event that stands in a log, is what it
  * is said to be, follows from the one before and still holds.
  */
-import type { Instant } from "@harmovela/envelope";
-import { CYCLE_EVENTS_MAX, SKEW_MS } from "../settings.ts";
+import { type Instant, SKEW_MS } from "@harmovela/envelope";
+import { CYCLE_EVENTS_MAX } from "../settings.ts";
 import { type AttesterState, isLost, type Known, type Link, type TenantState } from "../state.ts";
 
 /**

@@ -20,9 +20,3 @@ export function namedBy({
 }: Envelope): string | undefined {
   return cause ?? chain?.at(-1)?.id;
 }
-
-export function textIn({ payload }: Envelope, key: string): string | undefined {
-  if (typeof payload !== "object" || payload === null || Array.isArray(payload)) return undefined;
-  const value = Object.hasOwn(payload, key) ? payload[key] : undefined;
-  return typeof value === "string" && value !== "" ? value : undefined;
-}

@@ -3,16 +3,13 @@ import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 
 /** A non-empty text that must be there. */
 export function textParam(params: JsonObject, name: string): string {
-  const value = optionalTextParam(params, name);
-  if (value !== undefined) return value;
-  throw new HarmovelaError("invalid_query", `${name} must be a non-empty string`);
+  return optionalTextParam(params, name) ?? refuse(`${name} must be a non-empty string`);
 }
 
 export function optionalTextParam(params: JsonObject, name: string): string | undefined {
   const value = params[name];
-  if (value === undefined) return undefined;
-  if (typeof value === "string" && value !== "") return value;
-  throw new HarmovelaError("invalid_query", `${name} must be a non-empty string`);
+  if (value === undefined || (typeof value === "string" && value !== "")) return value;
+  return refuse(`${name} must be a non-empty string`);
 }
 
 /** A whole number from `min` to `max`; `fallback` when it is left out. */
@@ -26,6 +23,15 @@ export function wholeParam<T extends number | undefined>(
   if (typeof value === "number" && Number.isInteger(value) && value >= min && value <= max) {
     return value;
   }
-  const message = `${name} must be a whole number from ${min} to ${max}`;
+  return refuse(`${name} must be a whole number from ${min} to ${max}`);
+}
+
+/** False when it is left out. */
+export function flagParam(params: JsonObject, name: string): boolean {
+  const value = params[name] ?? false;
+  return typeof value === "boolean" ? value : refuse(`${name} must be true or false`);
+}
+
+function refuse(message: string): never {
   throw new HarmovelaError("invalid_query", message);
 }
