@@ -25,6 +25,7 @@ import { MUTANTS } from "./mutants-list.ts";
 import { PROOF_MUTANTS } from "./mutants-proofs.ts";
 import { PROVENANCE_MUTANTS } from "./mutants-provenance.ts";
 import { REPLAY_MUTANTS } from "./mutants-replay.ts";
+import { RIGHTS_MUTANTS } from "./mutants-rights.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 /** A fault may also make a test hang; then it is noticed as well. */
@@ -89,7 +90,14 @@ function withFault(copy: string, { file, find, replace, name }: Mutant, work: ()
 }
 
 const [wanted = ""] = process.argv.slice(2);
-const LISTS = [MUTANTS, PROVENANCE_MUTANTS, PROOF_MUTANTS, HOSTILE_MUTANTS, REPLAY_MUTANTS];
+const LISTS = [
+  MUTANTS,
+  PROVENANCE_MUTANTS,
+  PROOF_MUTANTS,
+  RIGHTS_MUTANTS,
+  HOSTILE_MUTANTS,
+  REPLAY_MUTANTS,
+];
 const chosen = LISTS.flat().filter(({ name }) => name.includes(wanted));
 const copy = copyTree();
 const survivors: string[] = [];

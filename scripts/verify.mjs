@@ -90,6 +90,7 @@ const integration = () => [
 
 /** What is about the services, the command line or the documents: by default one server is enough. */
 const ONE_SERVER_IS_ENOUGH = [
+  "packages/host/test/audit.",
   "test/chaos/cascade",
   "test/chaos/clocks",
   "test/chaos/interruption",

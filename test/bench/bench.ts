@@ -9,6 +9,7 @@
 import { parseArgs } from "node:util";
 import { connectBus, intakeStreamSpec, logStreamSpec } from "@harmovela/bus";
 import { startNatsServer } from "@harmovela/testkit";
+import { auditCost } from "./audit.ts";
 import { beliefFold } from "./belief-fold.ts";
 import { claimRate, expiryLateness, markRate } from "./beliefs.ts";
 import { cascadeRate, underCascade } from "./cascade.ts";
@@ -140,7 +141,7 @@ async function size(live: number, events: number): Promise<void> {
 
 /** How long the service stands still while its state is written down. */
 async function snapshotPause(url: string): Promise<number> {
-  const service = await openCoordinator(url, 1);
+  const service = await openCoordinator(url, { snapshotEntries: 1 });
   for (;;) {
     const { snapshot } = service.host.status();
     if (snapshot !== undefined) {
@@ -155,6 +156,7 @@ note("stream", INTAKE);
 const isQuick = values.quick;
 envelopeCost(note);
 await throughput(isQuick ? 1 : 5, isQuick ? 60_000 : 150_000);
+await auditCost(note, isQuick ? 1 : 5, isQuick ? 60_000 : 150_000);
 await sourceLimits(note, isQuick ? 2 : 10, isQuick ? 30_000 : 60_000);
 await latency(note, isQuick ? 1_000 : 5_000);
 await cascadeRate(note, isQuick ? 2_000 : 10_000);

@@ -2,12 +2,20 @@
 import { createTracker } from "@harmovela/belief-tracker";
 import { intakeStream } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
-import { openService, type RunningService, type ServiceDefinition } from "@harmovela/host";
+import {
+  openService,
+  type RunningService,
+  type ServiceConfig,
+  type ServiceDefinition,
+} from "@harmovela/host";
 import pino from "pino";
 import { pause } from "./load.ts";
 
-export function openCoordinator(url: string, snapshotEntries?: number): Promise<RunningService> {
-  return open(createCoordinator(), url, snapshotEntries);
+export function openCoordinator(
+  url: string,
+  more: Pick<ServiceConfig, "snapshotEntries" | "audit"> = {},
+): Promise<RunningService> {
+  return open(createCoordinator(), url, more);
 }
 
 export function openTracker(url: string): Promise<RunningService> {
@@ -17,12 +25,12 @@ export function openTracker(url: string): Promise<RunningService> {
 async function open<State>(
   definition: ServiceDefinition<State>,
   url: string,
-  snapshotEntries?: number,
+  more: Pick<ServiceConfig, "snapshotEntries" | "audit"> = {},
 ): Promise<RunningService> {
   const service = await openService(definition, {
     servers: url,
     version: "0.1.0",
-    ...(snapshotEntries === undefined ? {} : { snapshotEntries }),
+    ...more,
     logger: pino({ level: "silent" }),
   });
   await service.host.untilLeading();

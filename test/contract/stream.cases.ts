@@ -89,6 +89,43 @@ export function streamCases(open: () => Promise<BusUnderTest>): void {
     assert.ok(read.time >= before - 5_000 && read.time <= Date.now() + 5_000);
   });
 
+  test("the newest message of a subject, and a publish that must follow it", async () => {
+    await using server = await open();
+    const bus = await server.connect("a");
+    const spec = freshSpec();
+    await assert.rejects(bus.lastOn(spec.name, "x"), { code: "no_service" });
+    await bus.provision(spec);
+    const [a, b] = [`${spec.name}.log.a`, `${spec.name}.log.b`];
+    const after = (seq: number) => ({ "Nats-Expected-Last-Subject-Sequence": String(seq) });
+    const seqOf = async (subject: string) => (await bus.lastOn(spec.name, subject))?.seq;
+    assert.equal(await seqOf(a), undefined);
+    assert.equal((await bus.store(a, after(0), bytes("one"))).seq, 1);
+    await bus.store(b, {}, bytes("other"));
+    const conflict = { code: "append_conflict" };
+    await assert.rejects(bus.store(a, after(0), bytes("two")), conflict);
+    await assert.rejects(bus.store(a, after(2), bytes("two")), conflict);
+    await bus.store(a, after(1), bytes("two"));
+    const last = await bus.lastOn(spec.name, a);
+    assert.deepEqual([last?.seq, last && text(last.data), last?.subject], [3, "two", a]);
+    assert.equal(await seqOf(b), 2);
+  });
+
+  test("a full stream that discards what is old takes what is new", async () => {
+    await using server = await open();
+    const bus = await server.connect("a");
+    const { republish: _, ...spec } = freshSpec({
+      maxBytes: 4_000,
+      discard: "old",
+      denyPurge: true,
+    });
+    await bus.provision(spec);
+    await assert.rejects(bus.provision({ ...spec, denyPurge: false }), { code: "stream_mismatch" });
+    for (let n = 0; n < 10; n++) await bus.store(`${spec.name}.log.a`, {}, new Uint8Array(1_000));
+    const state = await bus.streamState(spec.name);
+    assert.equal(state?.lastSeq, 10);
+    assert.ok((state?.firstSeq ?? 0) > 5 && (state?.bytes ?? 0) <= 4_000, JSON.stringify(state));
+  });
+
   test("the next message of a kind is found, over others and over what is gone", async () => {
     await using server = await open();
     const bus = await server.connect("a");

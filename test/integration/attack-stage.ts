@@ -14,13 +14,15 @@ import {
   intakeStream,
   type JetStreamBus,
   logStream,
+  systemClock,
 } from "@harmovela/bus";
-import { enrol, keyFile } from "@harmovela/cli";
+import { enrol, grantsFileOf, keyFile } from "@harmovela/cli";
 import { type Agent, connect } from "@harmovela/client";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import type { Domain } from "@harmovela/envelope";
 import {
   generateTokenKeys,
+  openGrantsFile,
   openService,
   openTokenKeys,
   type RunningService,
@@ -68,9 +70,12 @@ export class Stage implements AsyncDisposable {
     this.folder = folder;
   }
 
-  /** Services that lead, and keys for these agents, as in `acme agent:worker`; each may send what is usual unless told. */
+  /**
+   * Services that lead, and keys for these agents, as in `acme agent:worker`; without rights they have all, and
+   * each may send what is usual unless told.
+   */
   static async open(
-    agents: readonly (readonly [tenant: string, name: string])[],
+    agents: readonly Enrolled[],
     { services = true, limits }: { services?: boolean; limits?: SourceLimits } = {},
   ): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "harmovela-keys-"));
@@ -87,8 +92,9 @@ export class Stage implements AsyncDisposable {
       }
     }
     enrol(config, [{ identity: { kind: "operator", name: "operator" }, file: ["operator"] }]);
-    for (const [tenant, name] of agents) {
-      enrol(config, [{ identity: { kind: "agent", tenant, name }, file: [tenant, name] }]);
+    for (const [tenant, name, rights = {}] of agents) {
+      const identity = { kind: "agent", tenant, name, ...rights } as const;
+      enrol(config, [{ identity, file: [tenant, name] }]);
     }
     // The server's own file lies in another temporary folder beside this one.
     const server = await startNatsServer({
@@ -117,6 +123,7 @@ export class Stage implements AsyncDisposable {
           version: "0.0.0",
           logger: pino({ level: "silent" }),
           tokens,
+          grants: openGrantsFile(grantsFileOf(this.config), systemClock),
           snapshotEntries: SNAPSHOT_ENTRIES,
           ...(this.#limits === undefined ? {} : { sourceLimits: this.#limits }),
           writerAuth: authFromFile(join(this.folder, `${domain}.writer.nk`)),
@@ -203,6 +210,13 @@ export class Stage implements AsyncDisposable {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
+
+/** Somebody who gets a key. */
+export type Enrolled = readonly [
+  tenant: string,
+  name: string,
+  rights?: { roles?: string[]; scopes?: string[] },
+];
 
 export interface Picture {
   logs: Map<Domain, string[]>;

@@ -81,7 +81,10 @@ function decodeSeen(text: string): EntryFrame["seen"] | undefined {
 
 /** The frame as headers. */
 export function encodeFrame(
-  frame: Pick<EntryFrame, "cause" | "at" | "epoch" | "prev" | "seen" | "digest" | "verdict">,
+  frame: Pick<
+    EntryFrame,
+    "cause" | "at" | "epoch" | "prev" | "seen" | "digest" | "verdict" | "about"
+  >,
 ): Record<string, string> {
   const headers: Record<string, string> = {
     [HEADER.cause]: encodeCause(frame.cause),
@@ -93,6 +96,7 @@ export function encodeFrame(
   if (seen !== "") headers[HEADER.seen] = seen;
   if (frame.digest !== undefined) headers[HEADER.digest] = frame.digest;
   if (frame.verdict !== undefined) headers[HEADER.verdict] = toAscii(JSON.stringify(frame.verdict));
+  if (frame.about !== undefined) headers[HEADER.about] = toAscii(JSON.stringify(frame.about));
   return headers;
 }
 
@@ -140,6 +144,8 @@ export function decodeFrame(message: StoredMessage): FramedMessage | undefined {
       const verdict = message.header(HEADER.verdict);
       if (digest !== "") frame.digest = digest;
       if (verdict !== "") frame.verdict = JSON.parse(verdict) as JsonObject;
+      const about = message.header(HEADER.about);
+      if (about !== "") frame.about = JSON.parse(about) as EntryFrame["about"];
       return withBody(frame, kind, JSON.parse(new TextDecoder().decode(message.data)));
     },
   };

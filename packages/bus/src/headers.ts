@@ -7,6 +7,7 @@ export const HEADER = {
   seen: "Hv-Seen",
   digest: "Hv-Digest",
   verdict: "Hv-Verdict",
+  about: "Hv-About",
   replyTo: "Hv-Reply-To",
   traceparent: "traceparent",
 } as const;

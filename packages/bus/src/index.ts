@@ -47,6 +47,10 @@ export type {
   Subscription,
 } from "./port.ts";
 export {
+  AUDIT_MAX_AGE_MS,
+  AUDIT_MAX_BYTES,
+  AUDIT_STREAM,
+  auditStreamSpec,
   BLOB_BUCKET,
   CHECKPOINT_BUCKET,
   CHECKPOINT_BYTES_MAX,
@@ -61,6 +65,7 @@ export {
   type StreamOptions,
 } from "./streams.ts";
 export {
+  auditSubject,
   type ControlAddress,
   controlSubject,
   DOMAINS,
@@ -78,6 +83,7 @@ export {
   type LogAddress,
   liveSubject,
   logSubject,
+  parseAuditSubject,
   parseControlSubject,
   parseEvSubject,
   parseIntakeSubject,

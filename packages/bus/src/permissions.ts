@@ -2,9 +2,15 @@
  * Who may publish and subscribe what, as data for a nats-server (architecture, section 3). Identity is the
  * subject: these lists are what makes `<tenant>` and `<source>` in it true.
  */
-import type { Domain } from "@harmovela/envelope";
+import { type Domain, domainsIn, mayRead, participantsIn } from "@harmovela/envelope";
 import { LEASE_BUCKET } from "./lease-keeper.ts";
-import { BLOB_BUCKET, CHECKPOINT_BUCKET, intakeStream, logStream } from "./streams.ts";
+import {
+  AUDIT_STREAM,
+  BLOB_BUCKET,
+  CHECKPOINT_BUCKET,
+  intakeStream,
+  logStream,
+} from "./streams.ts";
 import { DOMAINS } from "./subjects.ts";
 import { encodeToken } from "./tokens.ts";
 
@@ -18,6 +24,8 @@ export interface AgentIdentity {
   readonly tenant: string;
   /** The `source` of its envelopes. */
   readonly agent: string;
+  /** Scopes (spec 9.7); absent: everything of its tenant. Patterns of `subscribe:` are the service's to judge. */
+  readonly scopes?: readonly string[];
 }
 
 /** Where the server moves the reply subject of a question that comes from another account. */
@@ -30,10 +38,12 @@ export const BORDER_REPLY_PREFIX = "_R_.";
 export function agentPermissions(identity: AgentIdentity): Permissions {
   const observer = observerPermissions(identity);
   const [tenant, agent] = [encodeToken(identity.tenant), encodeToken(identity.agent)];
+  const writable = domainsIn(identity, "write");
   return {
     publish: [
-      ...DOMAINS.map((domain) => `hv.${tenant}.in.${domain}.${agent}.>`),
-      `hv.${tenant}.live.${agent}.>`,
+      ...writable.map((domain) => `hv.${tenant}.in.${domain}.${agent}.>`),
+      // Heartbeats and progress are of tasks.
+      ...(writable.includes("tasks") ? [`hv.${tenant}.live.${agent}.>`] : []),
       ...observer.publish,
     ],
     subscribe: observer.subscribe,
@@ -43,9 +53,25 @@ export function agentPermissions(identity: AgentIdentity): Permissions {
 /** Who only watches: reads under its own name, everything that its tenant may see, its own inbox. */
 export function observerPermissions(identity: AgentIdentity): Permissions {
   const [tenant, agent] = [encodeToken(identity.tenant), encodeToken(identity.agent)];
+  const inbox = `_INBOX.${tenant}.${agent}.>`;
+  if (identity.scopes === undefined) {
+    return {
+      publish: [`hv.${tenant}.rpc.${agent}.>`],
+      subscribe: [`hv.${tenant}.ev.>`, `hv.${tenant}.live.>`, inbox],
+    };
+  }
+  const readable = domainsIn(identity, "read");
+  const sources = participantsIn(identity, "read")?.map((source) => encodeToken(source)) ?? [];
+  const from = sources.length === 0 ? [""] : sources.map((source) => `.${source}`);
   return {
-    publish: [`hv.${tenant}.rpc.${agent}.>`],
-    subscribe: [`hv.${tenant}.ev.>`, `hv.${tenant}.live.>`, `_INBOX.${tenant}.${agent}.>`],
+    publish: readable
+      .filter((domain) => mayRead(identity, domain))
+      .map((domain) => `hv.${tenant}.rpc.${agent}.${domain}.>`),
+    subscribe: [
+      ...readable.flatMap((domain) => from.map((source) => `hv.${tenant}.ev.${domain}${source}.>`)),
+      ...(readable.includes("tasks") ? from.map((source) => `hv.${tenant}.live${source}.>`) : []),
+      inbox,
+    ],
   };
 }
 
@@ -70,6 +96,8 @@ function writerPermissions(domain: Domain, service: string): Permissions {
       `hv.*.log.${domain}.>`,
       `hv.*.ctl.${domain}.>`,
       `hv.*.in.*.${encodeToken(service)}.>`,
+      `hv.*.audit.${domain}.>`,
+      ...["CREATE", "INFO", "MSG.GET"].map((verb) => `$JS.API.STREAM.${verb}.${AUDIT_STREAM}`),
       ...[intake, ...DOMAINS.map(logStream)].flatMap(readApi),
       `$JS.API.STREAM.PURGE.${log}`,
       `$KV.${LEASE_BUCKET}.${domain}`,

@@ -25,6 +25,10 @@ export interface StreamSpec {
   maxAgeMs: number;
   /** -1: no limit. */
   maxBytes: number;
+  /** What happens when there is no room: "new" messages are refused (default), or the "old" ones go. */
+  discard?: "new" | "old";
+  /** Nobody can take messages out before their time, not by a purge either. Default false: purging trims. */
+  denyPurge?: boolean;
   /** Largest message with headers, bytes. */
   maxMessageBytes: number;
   replicas: number;
@@ -202,6 +206,8 @@ export interface Bus {
   streamState(stream: string): Promise<StreamState | undefined>;
   /** Read through the stream's leader; undefined when there is no message at that position. */
   read(stream: string, seq: number): Promise<StoredMessage | undefined>;
+  /** The newest message of one subject, without wildcards; undefined when there is none. */
+  lastOn(stream: string, subject: string): Promise<StoredMessage | undefined>;
   /**
    * The first message above a position whose subject lies in a filter, read through the stream's leader: when
    * it is undefined, nothing of the kind was stored up to where the stream ended when it was asked.
@@ -214,7 +220,10 @@ export interface Bus {
   openBlobs(options: BlobsOptions): Blobs;
   /** Removes every message of a stream below a sequence, which must be stored; the others keep theirs. */
   trim(stream: string, firstSeq: number): Promise<void>;
-  /** Publishes into whatever stream listens and waits for its answer. Throws a typed error. */
+  /**
+   * Publishes into whatever stream listens and waits for its answer. Throws a typed error, `append_conflict`
+   * when the header `Nats-Expected-Last-Subject-Sequence` names another message than the subject's newest.
+   */
   store(
     subject: string,
     headers: Headers,

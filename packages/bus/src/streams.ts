@@ -51,6 +51,27 @@ export function logStreamSpec(domain: Domain, options: StreamOptions = {}): Stre
   };
 }
 
+/** Who was allowed or refused what; seen by operators alone. */
+export const AUDIT_STREAM = "HV_AUDIT";
+/** How long it keeps records unless told otherwise. */
+export const AUDIT_MAX_AGE_MS: number = 90 * 24 * 60 * 60 * 1000;
+/** Room for it unless told otherwise: some four million decisions. */
+export const AUDIT_MAX_BYTES: number = 1024 * 1024 * 1024;
+
+/** Nothing in it is changed or removed by anybody; the oldest goes by age, or when there is no more room. */
+export function auditStreamSpec(options: StreamOptions & { maxAgeMs?: number } = {}): StreamSpec {
+  return {
+    name: AUDIT_STREAM,
+    subjects: ["hv.*.audit.>"],
+    maxAgeMs: options.maxAgeMs ?? AUDIT_MAX_AGE_MS,
+    maxBytes: options.maxBytes ?? AUDIT_MAX_BYTES,
+    maxMessageBytes: MESSAGE_BYTES_MAX,
+    replicas: options.replicas ?? 1,
+    discard: "old",
+    denyPurge: true,
+  };
+}
+
 /** Where snapshots are kept. */
 export const BLOB_BUCKET = "HV_SNAPSHOTS";
 

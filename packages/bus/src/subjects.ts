@@ -105,6 +105,15 @@ export function controlSubject(tenant: string | undefined, domain: Domain, kind:
   return bounded(`hv.${encodeToken(tenant)}.ctl.${domain}.${encodeToken(kind)}`);
 }
 
+/** Where the decisions on one tenant are recorded: on envelopes, on questions; and how far a domain is recorded. */
+export function auditSubject(
+  tenant: string | undefined,
+  domain: Domain,
+  kind: "judged" | "asked" | "upto",
+): string {
+  return bounded(`hv.${encodeToken(tenant)}.audit.${domain}.${kind}`);
+}
+
 /** Unjudged and not stored: `hv.<tenant>.live.<source>.<type…>`. */
 export function liveSubject(to: { tenant: string; source: string; type: string }): string {
   return bounded(
@@ -144,6 +153,18 @@ function readIntakeSubject(subject: string): IntakeAddress | undefined {
   const type = parseType(tokens, 5);
   if (tenant === undefined || !domain || source === undefined || !type) return undefined;
   return { tenant, domain, source, type: type.name };
+}
+
+/** Undefined when it is no subject of the audit stream or is not spelled canonically. */
+export function parseAuditSubject(
+  subject: string,
+): { tenant: string; domain: Domain; kind: string } | undefined {
+  const [root, tenantToken = "", area, domainToken, kind = "", ...more] = subject.split(".");
+  if (root !== "hv" || area !== "audit" || more.length > 0) return undefined;
+  const tenant = decodeToken(tenantToken);
+  const domain = asDomain(domainToken);
+  if (tenant === undefined || domain === undefined || kind === "") return undefined;
+  return { tenant, domain, kind };
 }
 
 /** Undefined when it is no log subject or is not spelled canonically. */

@@ -34,6 +34,46 @@ describe("permissions", () => {
     });
   });
 
+  test("an agent with scopes has what these name, and its inbox", () => {
+    const identity = { tenant: "acme", agent: "agent:a" };
+    const scopes = ["write:tasks", "read:tasks", "read:beliefs", "subscribe:task.*"];
+    assert.deepEqual(agentPermissions({ ...identity, scopes }), {
+      publish: [
+        "hv.acme.in.tasks.agent:a.>",
+        "hv.acme.live.agent:a.>",
+        "hv.acme.rpc.agent:a.tasks.>",
+        "hv.acme.rpc.agent:a.beliefs.>",
+      ],
+      subscribe: [
+        "hv.acme.ev.tasks.>",
+        "hv.acme.ev.beliefs.>",
+        "hv.acme.live.>",
+        "_INBOX.acme.agent:a.>",
+      ],
+    });
+    assert.deepEqual(agentPermissions({ ...identity, scopes: ["write:beliefs"] }), {
+      publish: ["hv.acme.in.beliefs.agent:a.>"],
+      subscribe: ["_INBOX.acme.agent:a.>"],
+    });
+  });
+
+  test("who hears some participants only hears these, and asks nothing", () => {
+    const scopes = ["read:tasks", "read:agent:b", "read:*.>:x"];
+    const { publish, subscribe } = observerPermissions({
+      tenant: "acme",
+      agent: "agent:a",
+      scopes,
+    });
+    assert.deepEqual(publish, []);
+    assert.deepEqual(subscribe, [
+      "hv.acme.ev.tasks.agent:b.>",
+      "hv.acme.ev.tasks.%2A%2E%3E:x.>",
+      "hv.acme.live.agent:b.>",
+      "hv.acme.live.%2A%2E%3E:x.>",
+      "_INBOX.acme.agent:a.>",
+    ]);
+  });
+
   test("an observer asks and hears, and says nothing", () => {
     assert.deepEqual(observerPermissions({ tenant: "acme", agent: "agent:a" }).publish, [
       "hv.acme.rpc.agent:a.>",

@@ -13,7 +13,7 @@ import { InterruptionDomain } from "./interruptions/interruption-domain.ts";
 import { PlanBook } from "./plan-book.ts";
 import type { ObservedLog } from "./provenance/across.ts";
 import { ProvenanceDomain } from "./provenance/provenance-domain.ts";
-import type { StoredRecord } from "./record.ts";
+import { isObject, type StoredRecord } from "./record.ts";
 import type { Report } from "./report.ts";
 import { type LogSubject, parseSubject } from "./subject.ts";
 import { TaskDomain } from "./task-domain.ts";
@@ -95,6 +95,8 @@ class LogChecker implements Checker {
   #entries = 0;
   #foreign = 0;
   #eventCount = 0;
+  /** Of the newest `epoch` entry. */
+  #isAuthenticated = false;
   #lastSeq = 0;
 
   constructor(options: CheckOptions) {
@@ -269,7 +271,11 @@ class LogChecker implements Checker {
     if (body.epoch !== record.seq) {
       this.#sink.add("epoch-position", `the body names epoch ${String(body.epoch)}`);
     }
-    this.#rules?.settings(body.settings);
+    const { settings } = body;
+    if (isObject(settings) && typeof settings.authenticated === "boolean") {
+      this.#isAuthenticated = settings.authenticated;
+    }
+    this.#rules?.settings(settings);
   }
 
   #onPosition(body: Record<string, unknown>): void {
@@ -315,7 +321,7 @@ class LogChecker implements Checker {
 
   /** What the sender says of its own rights. */
   #checkRights(envelope: Envelope): void {
-    checkGovernance(this.#sink, envelope);
+    checkGovernance(this.#sink, envelope, this.#isAuthenticated);
     checkAuthorization(this.#sink, envelope);
   }
 }

@@ -29,7 +29,8 @@ export const RULES = {
   "owed-source": "Only the service discharges an obligation (arch 2).",
   "owed-type":
     "The service says by itself only what ends, answers or expires (arch 2; spec 4.3, 5.1 to 5.9).",
-  "governance-denied": "Who names an actor and an action is granted it in the tenant (spec 9.8).",
+  "governance-denied":
+    "Who names an actor and an action is granted it in the tenant; a proved sender is its own actor (spec 9.8).",
   "authorization-scheme": "An authorization is of a scheme that can be checked (spec 8).",
   "refusal-form": "A refusal names offender, refused event and a whole error (spec 3.2, 9.5).",
   "begun-form": "A begun entry holds the plan and the whole envelope that ends it (arch 2).",

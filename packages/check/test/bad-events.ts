@@ -22,6 +22,25 @@ export const badEvents: BadLog[] = [
     }),
   ),
   {
+    rule: "governance-denied",
+    why: "a command to another tenant",
+    build: (log) => {
+      const to = { target: "agent:b", correlation_id: "c", payload: { command: "x" } };
+      const across = { tenant_id: "acme", target_tenant_id: "beta", roles: ["tenant-admin"] };
+      log.send("command.requested", "agent:a", { ...to, ...across });
+      return log.last;
+    },
+  },
+  {
+    rule: "governance-denied",
+    why: "a proved sender names another as the actor",
+    build: (log) => {
+      log.epoch({ authenticated: true });
+      log.submit("t", { actor_id: "agent:other" });
+      return log.last;
+    },
+  },
+  {
     rule: "envelope-invalid",
     why: "created_at is no date",
     build: (log) => {

@@ -44,6 +44,14 @@ describe("a good log of requests", () => {
     log.submit("t3", { actor_id: "a", tenant_id: "acme" });
     clean(log);
   });
+
+  it("of proved senders, whose roles the log does not tell", () => {
+    const log = new LogBuilder();
+    log.epoch({ authenticated: true });
+    const asked = { requested_action: "task.submit", target_tenant_id: "acme" };
+    log.submit("t1", { ...asked, source: "agent:a", actor_id: "agent:a" });
+    clean(log);
+  });
 });
 
 describe("a good log of sessions", () => {

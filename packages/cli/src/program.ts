@@ -1,6 +1,7 @@
 /** The command line of `harmovela`. */
 import { Command } from "commander";
 import { agentCommand } from "./commands/agent.ts";
+import { auditCommand } from "./commands/audit.ts";
 import { beliefsCommand } from "./commands/beliefs.ts";
 import { cancelCommand } from "./commands/cancel.ts";
 import { checkCommand } from "./commands/check.ts";
@@ -51,6 +52,7 @@ export function createProgram(): Command {
     compensateCommand(),
     checkCommand(),
     doctorCommand(),
+    auditCommand(),
     stdioCommand(),
     tokenCommand(),
     conformanceCommand(),

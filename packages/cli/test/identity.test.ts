@@ -12,8 +12,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, test } from "node:test";
 import { authFromFile } from "@harmovela/bus";
+import { type GrantRecord, openGrants } from "@harmovela/host";
 import { CommandFailure } from "../src/command-failure.ts";
 import { type Candidate, enrol, keyFile, strike } from "../src/identity/enrol.ts";
+import { grantsFileOf } from "../src/identity/grants-file.ts";
 import { readIdentities } from "../src/identity/identity-file.ts";
 import { accountsOf } from "../src/identity/server-accounts.ts";
 import { createProgram } from "../src/program.ts";
@@ -58,7 +60,7 @@ describe("a key for somebody", () => {
   test("of several keys all are made or none", () => {
     writeFileSync(join(folder, keyFile(["acme", "b"])), "precious");
     assert.throws(() => enrol(config, [agent("a"), agent("b")]), isFailure(/b\.nk/));
-    assert.deepEqual(readdirSync(folder), ["acme.b.nk"]);
+    assert.deepEqual(readdirSync(folder), ["acme.b.nk"], "no grants either");
   });
 
   test("who has one gets no second, as an observer neither; another tenant's may", () => {
@@ -110,6 +112,13 @@ describe("a key for somebody", () => {
 describe("the accounts of a server", () => {
   const key = "U".padEnd(56, "A");
 
+  test("who may publish nothing is told so: an empty list would allow everything", () => {
+    const scopes = ["subscribe:task.*"];
+    const { TENANT_acme } = accountsOf([{ kind: "agent", tenant: "acme", name: "a", key, scopes }]);
+    const [user] = (TENANT_acme?.users ?? []) as { permissions: { publish: unknown } }[];
+    assert.deepEqual(user?.permissions.publish, { deny: [">"] });
+  });
+
   test("each tenant has one, and only what is its own passes its border", () => {
     const accounts = accountsOf([
       { kind: "agent", tenant: "acme", name: "a", key },
@@ -152,6 +161,46 @@ describe("the commands", () => {
     await run("agent", "remove", "agent:worker", "--tenant", "acme");
     for (const domain of ["tasks", "operator"]) await run("service", "remove", domain);
     assert.equal(readIdentities(config).length, 5);
+  });
+
+  const grants = () =>
+    (JSON.parse(readFileSync(grantsFileOf(config), "utf8")) as { grants: GrantRecord[] }).grants;
+
+  test("roles and scopes stand in the server's file and in that of the services, and go together", async () => {
+    const scopes = ["write:tasks", "subscribe:task.*"];
+    await run(
+      ...["agent", "add", "agent:clerk", "--tenant", "acme", "--role", "publisher"],
+      ...["--scope", "write:tasks", "--scope", "subscribe:task.*"],
+    );
+    await run("agent", "add", "agent:eye", "--tenant", "acme", "--observer");
+    await run("agent", "add", "agent:free", "--tenant", "acme");
+    await run("service", "add", "operator");
+    const clerk = { tenant: "acme", agent: "agent:clerk", roles: ["publisher"], scopes };
+    const expected = [
+      clerk,
+      { tenant: "acme", agent: "agent:eye", scopes: ["read:*", "subscribe:*"] },
+      { tenant: "acme", agent: "agent:free" },
+      { agent: "agent:cli" },
+    ];
+    assert.deepEqual(grants(), expected);
+    openGrants(grants());
+    const server = readFileSync(config, "utf8");
+    assert.equal(server.includes("hv.acme.in.beliefs.agent:clerk"), false);
+    await run("agent", "list");
+    await run("agent", "remove", "agent:clerk", "--tenant", "acme");
+    assert.deepEqual(grants(), expected.slice(1));
+  });
+
+  test("a scope or role that nobody knows makes no key", async () => {
+    for (const [option, value] of [
+      ["--scope", "wirte"],
+      ["--scope", "write:task"],
+      ["--scope", "subscribe:task.>"],
+      ["--role", "root"],
+    ] as const) {
+      await assert.rejects(run("agent", "add", "agent:a", option, value), CommandFailure);
+    }
+    assert.equal(existsSync(config), false);
   });
 
   test("nobody is an agent under the name of a service, or under none", async () => {

@@ -21,6 +21,7 @@ test("there is exactly the set of commands that is promised", () => {
       .toSorted(),
     [
       "agent",
+      "audit",
       "beliefs",
       "cancel",
       "check",

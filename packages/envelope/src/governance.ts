@@ -27,19 +27,36 @@ function grants(roles: unknown, action: string): boolean {
   );
 }
 
+/** Whether a role is one of the table. */
+export function isRole(role: string): boolean {
+  return ACTIONS_OF_ROLE.has(role);
+}
+
 /** Whether any of the roles may address another tenant (spec 5.9, 9.8). */
 export function grantsCrossTenant(roles: unknown): boolean {
   return grants(roles, CROSS_ACCESS);
 }
 
 /**
- * The governance decision of spec 9.8: undefined when allowed, or when the envelope does not name both
- * an actor and an action. Denied: `unauthorized` with `details.reason`.
+ * The governance decision of spec 9.8 on what an envelope claims: undefined when allowed, or when it does not
+ * name both an actor and an action. Denied: `unauthorized` with `details.reason`.
  */
 export function governanceRefusal(envelope: Envelope): ErrorPayload | undefined {
   const { actor_id: actor, requested_action: action, roles } = envelope;
   if (typeof actor !== "string" || typeof action !== "string") return undefined;
   const { tenant_id: own, target_tenant_id: other } = envelope;
+  return governanceDenial({ actor, action, own, other, roles });
+}
+
+/** The same about an actor whose tenant and roles are known from elsewhere. */
+export function governanceDenial(asked: {
+  actor: string;
+  action: string;
+  own: string | undefined;
+  other: string | undefined;
+  roles: unknown;
+}): ErrorPayload | undefined {
+  const { actor, action, own, other, roles } = asked;
   const deny = (reason: string) => denial(`governance denies ${action}: ${reason}`, reason);
   if (actor === "") return deny("missing_identity");
   if (!own || !other) return deny("missing_tenant");

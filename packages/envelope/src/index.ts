@@ -29,7 +29,7 @@ export { addDuration, isDuration } from "./duration.ts";
 export type { Delivery, Envelope, EvidenceLink } from "./envelope.ts";
 export { Fifo } from "./fifo.ts";
 export { FORGOTTEN_MAX, forgetOver } from "./forgetting.ts";
-export { governanceRefusal, grantsCrossTenant } from "./governance.ts";
+export { governanceRefusal, grantsCrossTenant, isRole } from "./governance.ts";
 export { Heap, type HeapItem } from "./heap.ts";
 export { deriveId, isDerivedId, newEventId, newId } from "./ids.ts";
 export { formatInstant, isInstant, parseInstant } from "./instant.ts";
@@ -44,6 +44,7 @@ export type {
   DomainEntry,
   EntryFrame,
   EventEntry,
+  Grants,
   Heartbeats,
   HostEntry,
   Instant,
@@ -104,6 +105,7 @@ export {
   TYPE_LENGTH_MAX,
 } from "./registry.ts";
 export { type Refusal, type Result, refuse } from "./result.ts";
+export { rightsRefusal } from "./rights.ts";
 export { Ring, type RingItem } from "./ring.ts";
 export {
   envelopeSchema,
@@ -112,6 +114,19 @@ export {
   payloadSchemas,
   SEMANTIC_CHECKS,
 } from "./schemas.ts";
+export {
+  covers,
+  domainsIn,
+  EVERY_SCOPE,
+  isGranted,
+  mayRead,
+  mayWrite,
+  participantsIn,
+  ROLES_MAX,
+  SCOPES_MAX,
+  scopeProblem,
+  subscriptionGap,
+} from "./scopes.ts";
 export {
   createSessionBook,
   findSession,

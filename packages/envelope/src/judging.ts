@@ -35,6 +35,11 @@ export interface EntryFrame {
   digest?: string;
   /** Further fields of the verdict, so that a repeated envelope gets the same one (header `Hv-Verdict`). */
   verdict?: JsonObject;
+  /**
+   * Of a refusal: what the refused envelope says of itself, which its refusal does not repeat (header
+   * `Hv-About`). For the record of who was refused what; nothing is decided by it.
+   */
+  about?: { type?: string; target?: string; actor?: string };
 }
 
 /** An accepted, derived or refusing event: everything observers see. */
@@ -59,6 +64,8 @@ export interface ObligationFailedEntry extends EntryFrame {
 /** What an issued handoff token says (spec 7), as numbers of seconds where it speaks of time. */
 export interface TokenIssue {
   jti: string;
+  /** Names and ids are the same in many tenants: in another one it proves nothing. */
+  tenant: string;
   /** Who gives the task away, and to whom. */
   iss: string;
   sub: string;
@@ -131,6 +138,13 @@ export type SignatureFacts =
   | { kind: "forged"; kid: string }
   | { kind: "verified"; kid: string; from: Instant; until?: Instant; revokedAt?: Instant };
 
+/** What the connection of a sender may do, as the registry of grants had it when the host looked (spec 9.7, 9.8). */
+export interface Grants {
+  roles: readonly string[];
+  /** Absent: everything of its tenant. */
+  scopes?: readonly string[];
+}
+
 /** A validated envelope in the order of the intake. */
 export interface Judged {
   envelope: Envelope;
@@ -143,6 +157,8 @@ export interface Judged {
   token?: TokenFacts;
   /** Of the signature that the envelope carries, when there is one and the host has a key registry. */
   signature?: SignatureFacts;
+  /** Where the connection proves who speaks, and it is no service; then what the body says of it is a claim. */
+  grants?: Grants;
 }
 
 export interface DecideContext {

@@ -2,13 +2,11 @@
  * The registry of agents' keys as a file that operators edit: `{"keys": [{tenant, agent, kid, jwk, from,
  * until?, revoked_at?}]}`. A changed file takes effect within a second, without a restart.
  */
-import { readFileSync, statSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import type { Clock } from "@harmovela/bus";
 import { HarmovelaError } from "@harmovela/failure";
 import { type AgentKeySet, type AgentKeys, openAgentKeys } from "./agent-keys.ts";
-
-/** A signature is looked at with a registry at most this old. */
-const LOOK_EVERY_MS = 1_000;
+import { LOOK_EVERY_MS, versionOf } from "./file-version.ts";
 
 /**
  * Opens the registry; throws `invalid_argument` naming the file when it cannot be used. When it cannot be
@@ -44,12 +42,6 @@ export async function openAgentKeyFile(
       return (await current).look(envelope, tenant);
     },
   };
-}
-
-/** Changes whenever the file does. */
-function versionOf(path: string): string {
-  const stat = statSync(path, { throwIfNoEntry: false });
-  return stat === undefined ? "none" : `${stat.ino} ${stat.size} ${stat.mtimeMs}`;
 }
 
 function readKeys(path: string): AgentKeySet {

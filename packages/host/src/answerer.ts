@@ -8,9 +8,10 @@ import {
   isUnderInbox,
   logStream,
   parseRpcSubject,
+  type RpcAddress,
   type Subscription,
 } from "@harmovela/bus";
-import type { Envelope, Instant } from "@harmovela/envelope";
+import { type Envelope, type Grants, type Instant, isId, mayRead } from "@harmovela/envelope";
 import {
   HarmovelaError,
   type JsonObject,
@@ -18,8 +19,11 @@ import {
   toHarmovelaError,
 } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
+import type { AuditBook } from "./audit/book.ts";
+import { askedRecord } from "./audit/record.ts";
 import type { Counters } from "./counters.ts";
 import { listenForDiscovery } from "./discovery.ts";
+import { grantsOf } from "./grants.ts";
 import type { HostStatus } from "./host.ts";
 import type { Act, HostOptions } from "./options.ts";
 import { ReadsUnderWay } from "./reads-under-way.ts";
@@ -53,6 +57,8 @@ export interface AnswererContext<State> {
   options: HostOptions<State>;
   counters: Counters;
   alarms: Alarms;
+  /** Where it is recorded who was answered what. */
+  audit: AuditBook | undefined;
   view(): View<State>;
   isServing(): boolean;
   /** Calls `answer` once everything up to the view's position is stored, or `drop` when it never will be. */
@@ -134,10 +140,15 @@ export class Answerer<State> {
     const prefix = this.#prefixFor(message, to);
     if (to === undefined || prefix === undefined) return;
     counters.add("reads");
+    const refusal = this.#refusalOf(to, prefix);
+    if (refusal !== undefined) {
+      const error = refusal.toErrorPayload() as unknown as JsonObject;
+      this.#conclude(message, to, prefix, { error });
+      return;
+    }
     if (to.verb === "status") {
       // Rests on nothing that is not stored, and is needed most when everything else waits.
-      const status = this.#context.status() as unknown as JsonValue;
-      this.#reply(message.reply, prefix, { status });
+      this.#conclude(message, to, prefix, { status: this.#statusFor(prefix) });
       return;
     }
     const { tenant, source } = to;
@@ -146,12 +157,14 @@ export class Answerer<State> {
         category: "dependency",
         details: { reason: "rate_limited" },
       });
-      this.#reply(message.reply, prefix, { error: busy.toErrorPayload() as unknown as JsonObject });
+      this.#conclude(message, to, prefix, {
+        error: busy.toErrorPayload() as unknown as JsonObject,
+      });
       return;
     }
     const end = (answer: JsonObject): void => {
       this.#underWay.end(tenant, source);
-      this.#reply(message.reply, prefix, answer);
+      this.#conclude(message, to, prefix, answer);
     };
     const fail = (error: unknown): void =>
       end({ error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject });
@@ -174,6 +187,51 @@ export class Answerer<State> {
     }, fail);
   }
 
+  /** Answers, and has it recorded; of an issued token the log says it. */
+  #conclude(message: CoreMessage, to: RpcAddress, prefix: string, answer: JsonObject): void {
+    const { audit, options } = this.#context;
+    if (audit !== undefined && !(to.verb === ISSUING_VERB && answer.error === undefined)) {
+      const isOperator = options.borderReplyPrefix !== undefined && !this.#isAcross(prefix);
+      const asker = { source: to.source, verb: to.verb, at: new Date(), isOperator };
+      // With keys nobody has such a name; without, it says nothing about anybody.
+      if (!isId(to.tenant) || !isId(to.source)) audit.lose(1);
+      else audit.add(to.tenant, askedRecord(asker, message.data, answer));
+    }
+    this.#reply(message.reply, prefix, answer);
+  }
+
+  /** Why this question is not answered to whoever asks it (spec 9.7). */
+  #refusalOf(to: { tenant: string; source: string }, prefix: string): HarmovelaError | undefined {
+    const { domain } = this.#context.options;
+    const grants = this.#grantsOf(to, prefix);
+    if (grants === undefined || mayRead(grants, domain)) return undefined;
+    const details = { check: "scope", scope: `read:${domain}` };
+    return new HarmovelaError("unauthorized", "the connection lacks a scope", { details });
+  }
+
+  /** Undefined: whatever it likes. That is an operator, who sits on this side of the border and stands in no registry. */
+  #grantsOf(
+    { tenant, source }: { tenant: string; source: string },
+    prefix: string,
+  ): Grants | undefined {
+    const { grants } = this.#context.options;
+    if (grants === undefined) return undefined;
+    return this.#isAcross(prefix) ? grantsOf(grants, tenant, source) : grants.of(tenant, source);
+  }
+
+  /** The question comes out of the account of a tenant. */
+  #isAcross(prefix: string): boolean {
+    return prefix === this.#context.options.borderReplyPrefix;
+  }
+
+  /** Counters and alarms are about all tenants, so a tenant hears of neither. */
+  #statusFor(prefix: string): JsonValue {
+    const status = this.#context.status();
+    if (!this.#isAcross(prefix)) return status as unknown as JsonValue;
+    const { domain, service, instance, role, isReady, position, isSettled } = status;
+    return { domain, service, instance, role, isReady, position, isSettled };
+  }
+
   /** A question that changes something beside the state. It is answered while this replica leads, else by another. */
   #onAct(message: CoreMessage, act: Act): void {
     const to = parseRpcSubject(message.subject);
@@ -182,6 +240,12 @@ export class Answerer<State> {
     const prefix = this.#prefixFor(message, to);
     if (to === undefined || prefix === undefined) return;
     counters.add("acts");
+    const refusal = this.#refusalOf(to, prefix);
+    if (refusal !== undefined) {
+      const error = refusal.toErrorPayload() as unknown as JsonObject;
+      this.#conclude(message, to, prefix, { error });
+      return;
+    }
     const { tenant, source } = to;
     this.#acting
       .run(JSON.stringify([tenant, source]), async () => {
@@ -190,9 +254,9 @@ export class Answerer<State> {
         return act({ tenant, source }, params);
       })
       .then(
-        (result) => this.#reply(message.reply, prefix, { result }),
+        (result) => this.#conclude(message, to, prefix, { result }),
         (error: unknown) =>
-          this.#reply(message.reply, prefix, {
+          this.#conclude(message, to, prefix, {
             error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject,
           }),
       );

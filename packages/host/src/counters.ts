@@ -22,6 +22,8 @@ const NAMES = [
   "refolds",
   "snapshots",
   "intake_gaps",
+  "audited",
+  "audit_lost",
   "alarms",
 ] as const;
 

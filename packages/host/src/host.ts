@@ -3,6 +3,7 @@
  * Every replica folds the log and answers reads; the lease decides who tries to lead, the log who does.
  */
 import {
+  auditStreamSpec,
   intakeStream,
   intakeStreamSpec,
   type Lease,
@@ -16,6 +17,7 @@ import type { Domain, Instant } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { Alarms } from "./alarms.ts";
 import { Answerer, type View } from "./answerer.ts";
+import { AuditBook } from "./audit/book.ts";
 import { Counters } from "./counters.ts";
 import { Fold, FoldError } from "./fold.ts";
 import { LateWork } from "./late-work.ts";
@@ -81,6 +83,9 @@ export async function openHost<State>(options: HostOptions<State>): Promise<Host
   for (const observed of options.observes) {
     await writer.provision(logStreamSpec(observed, { replicas }));
   }
+  if (options.audit !== undefined) {
+    await writer.provision(auditStreamSpec({ replicas, ...options.audit }));
+  }
   const { snapshots: spec } = options.decider;
   const snapshots =
     spec === undefined
@@ -106,6 +111,7 @@ class RunningHost<State> implements Host<State> {
   readonly #failing = new Set<string>();
   readonly #lateWork: LateWork;
   readonly #answerer: Answerer<State>;
+  readonly #audit: AuditBook | undefined;
   readonly #leading: Promise<void>;
   #onLeading: () => void = () => {};
   #onNeverLeading: (error: unknown) => void = () => {};
@@ -130,6 +136,14 @@ class RunningHost<State> implements Host<State> {
     this.#alarms = new Alarms(options.logger, this.#counters);
     this.#lateWork = new LateWork(this.#counters, this.#alarms);
     this.#fold = new Fold(options.decider);
+    options.grants?.listen(({ message }) =>
+      this.#alarms.raise(`the grants stay as they were: ${message}`),
+    );
+    const { writer: bus, clock, domain, instance, audit } = options;
+    if (audit !== undefined) {
+      const [counters, alarms] = [this.#counters, this.#alarms];
+      this.#audit = new AuditBook({ bus, clock, domain, instance, counters, alarms });
+    }
     this.#leading = new Promise((resolve, fail) => {
       this.#onLeading = resolve;
       this.#onNeverLeading = fail;
@@ -141,6 +155,7 @@ class RunningHost<State> implements Host<State> {
       options,
       counters: this.#counters,
       alarms: this.#alarms,
+      audit: this.#audit,
       view: () => this.#view(this.#term?.isOpen ? this.#term.last : this.#fold.position),
       isServing: () => this.#isCaughtUp && this.#failure === undefined,
       whenStored: ({ position, source }, answer, drop) => {
@@ -250,6 +265,7 @@ class RunningHost<State> implements Host<State> {
 
   async #release(): Promise<void> {
     this.#answerer.close();
+    if (this.#options.writer.isConnected) await this.#audit?.close();
     for (const log of this.#observed.splice(0)) await log.close();
     await this.#lease?.close();
   }
@@ -424,6 +440,7 @@ class RunningHost<State> implements Host<State> {
       lateWork: this.#lateWork,
       snapshots: this.#snapshots,
       isLeaseHeld: () => this.#lease?.isHeld === true,
+      incarnation: log.created,
     });
     const streams = { log: log.created, intake: intake.created };
     this.#term = term;

@@ -5,12 +5,26 @@ export {
   type AgentKeys,
   openAgentKeys,
 } from "./agent-keys.ts";
+export type { AuditRecord } from "./audit/record.ts";
 export { Counters } from "./counters.ts";
 export { Fold, FoldError } from "./fold.ts";
+export {
+  type GrantRecord,
+  type GrantsRegistry,
+  openGrants,
+  openGrantsFile,
+} from "./grants.ts";
 export { type Host, type HostStatus, openHost } from "./host.ts";
 export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
 export { openHostPatiently } from "./open-patiently.ts";
-export type { Act, HostOptions, ReadContext, ReadHandler, TokenIssuer } from "./options.ts";
+export type {
+  Act,
+  AuditLimits,
+  HostOptions,
+  ReadContext,
+  ReadHandler,
+  TokenIssuer,
+} from "./options.ts";
 export { REPLAYS_PER_AGENT_MAX, ReplayDesk } from "./replay/desk.ts";
 export {
   type Acts,

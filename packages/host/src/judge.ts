@@ -11,6 +11,8 @@ import {
   type Envelope,
   type HeartbeatMemory,
   type Instant,
+  isId,
+  isService,
   type LogEntry,
   sessionIdOf,
 } from "@harmovela/envelope";
@@ -19,8 +21,9 @@ import { type AnswerContext, isAcknowledged, toAcknowledgement, toRejection } fr
 import type { Counters } from "./counters.ts";
 import { digestOf, isSameContent } from "./duplicates.ts";
 import { type Fold, refusedId } from "./fold.ts";
+import { grantsOf } from "./grants.ts";
 import type { LateWork } from "./late-work.ts";
-import { type LogWriter, UnappendableError } from "./log-writer.ts";
+import { type EventDraft, type LogWriter, UnappendableError } from "./log-writer.ts";
 import type { HostOptions } from "./options.ts";
 import type { RefusalRate } from "./refusal-rate.ts";
 import type { Dropped, Refused, Valid } from "./validate.ts";
@@ -121,6 +124,7 @@ function decide<State>(
     return { reject: reject("internal_error", why, undefined, facts) };
   }
   const cause = `in:${message.seq}`;
+  const { grants } = context.options;
   try {
     return context.options.decider.decide(
       context.fold.state,
@@ -131,6 +135,10 @@ function decide<State>(
         intake: message.seq,
         ...(token === undefined ? {} : { token }),
         ...(signature === undefined ? {} : { signature }),
+        // Services prove themselves by names that no agent gets.
+        ...(grants === undefined || isService(source)
+          ? {}
+          : { grants: grantsOf(grants, tenant, source) }),
       },
       { now, deriveId: (index) => deriveId(tenant, cause, index, now) },
     );
@@ -252,9 +260,21 @@ function refuse<State>(
       at: now,
       traceparent: traceparentOf(message),
       ...(isFinal ? { digest: digestOf(sent) } : {}),
+      ...aboutIn(sent),
     });
   }
   sendVerdict(context.verdicts, message, refused, context.writer.last, rejection);
+}
+
+/** What the refused envelope says of itself and its refusal does not repeat. */
+function aboutIn(sent: Partial<Envelope> | undefined): Pick<EventDraft, "about"> {
+  const { type, target, actor_id: actor } = sent ?? {};
+  const about = {
+    ...(isId(type) ? { type } : {}),
+    ...(isId(target) ? { target } : {}),
+    ...(isId(actor) ? { actor } : {}),
+  };
+  return Object.keys(about).length === 0 ? {} : { about };
 }
 
 function answerDuplicate<State>(

@@ -77,6 +77,7 @@ interface Framing {
   at: Instant;
   digest?: string;
   verdict?: JsonObject;
+  about?: EntryFrame["about"];
 }
 
 export interface EventDraft extends Framing {
@@ -102,6 +103,8 @@ export interface LogWriterOptions<State> {
   domain: Domain;
   fold: Fold<State>;
   onAcked(acked: number): void;
+  /** An entry of ours is stored; called for each, in order. */
+  onStored?(entry: LogEntry): void;
   /** An append failed; nothing can be written until `reconcile` says that the state stands. */
   onFailure(failure: AppendFailure): void;
 }
@@ -137,8 +140,13 @@ export class LogWriter<State> {
     let done = 0;
     while (done < this.#inFlight.length && (this.#inFlight[done]?.entry.seq ?? 0) <= acked)
       done += 1;
-    if (done > 0) this.#inFlight.splice(0, done);
+    if (done > 0) this.#settle(this.#inFlight.splice(0, done));
     this.#options.onAcked(acked);
+  }
+
+  #settle(written: readonly InFlight[]): void {
+    const { onStored } = this.#options;
+    if (onStored !== undefined) for (const { entry } of written) onStored(entry);
   }
 
   /** Position of the newest entry, stored or not. */
@@ -178,7 +186,7 @@ export class LogWriter<State> {
             JSON.stringify({ ...envelope, delivery: { ...envelope.delivery, cursor, sequence } }),
           )
         : stampDelivery(draft.bytes, envelope, cursor, sequence);
-    const { cause, at, digest, verdict } = draft;
+    const { cause, at, digest, verdict, about } = draft;
     const entry: EventEntry = {
       kind: "event",
       seq,
@@ -192,6 +200,7 @@ export class LogWriter<State> {
     };
     if (digest !== undefined) entry.digest = digest;
     if (verdict !== undefined) entry.verdict = verdict;
+    if (about !== undefined) entry.about = about;
     const { source, target, type } = envelope;
     const subject = logSubject({ tenant, domain, source, target, type });
     this.#write(entry, subject, data, draft.traceparent);
@@ -267,6 +276,7 @@ export class LogWriter<State> {
     this.#appender = this.#openAppender(last);
     this.#inFlight = lost;
     if (last > this.#acked) {
+      this.#settle(pending.filter(({ entry }) => entry.seq <= last));
       this.#acked = last;
       this.#options.onAcked(last);
     }

@@ -1,8 +1,16 @@
 /** A service as a process of its own: configuration from the environment, health, signals, exit code. */
 import { createServer, type Server } from "node:http";
-import { authFromFile, type BusAuth, systemClock } from "@harmovela/bus";
+import {
+  AUDIT_MAX_AGE_MS,
+  AUDIT_MAX_BYTES,
+  authFromFile,
+  type BusAuth,
+  systemClock,
+} from "@harmovela/bus";
 import pino from "pino";
 import { openAgentKeyFile } from "./agent-key-file.ts";
+import { openGrantsFile } from "./grants.ts";
+import type { AuditLimits } from "./options.ts";
 import { openService, type RunningService, type ServiceDefinition } from "./service.ts";
 import { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 import { openTokenKeyFile } from "./token-key-file.ts";
@@ -27,9 +35,17 @@ export interface ProcessConfig {
   tokenKeyFile: string | undefined;
   /** Registry of agents' public keys. Undefined: no signature can be verified. */
   agentKeyFile: string | undefined;
+  /** Registry of what agents may do. Undefined: everything of their tenant. */
+  grantsFile: string | undefined;
+  /** The record of decisions; false: none. */
+  audit: AuditLimits | false;
   /** What each source may send. */
   sourceLimits: SourceLimits;
 }
+
+const DAY_MS = 86_400_000;
+/** Room for a few messages at least. */
+const AUDIT_BYTES_MIN = 16 * 1024 * 1024;
 
 type Environment = Record<string, string | undefined>;
 
@@ -74,18 +90,26 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
     logLevel: env.HARMOVELA_LOG_LEVEL ?? "info",
     replicas,
     // Repeated ids are answered from the log for up to 24 hours.
-    retentionMs: 86_400_000 * whole("HARMOVELA_RETENTION_DAYS", 30, 36_500, 2),
+    retentionMs: DAY_MS * whole("HARMOVELA_RETENTION_DAYS", 30, 36_500, 2),
     health: port === 0 ? undefined : { host: env.HARMOVELA_HEALTH_HOST ?? "127.0.0.1", port },
     writerAuth,
     answererAuth: creds("HARMOVELA_CREDS_ANSWERER") ?? writerAuth,
     authenticated: isAuthenticated(env),
     tokenKeyFile: env.HARMOVELA_TOKEN_KEYS === "" ? undefined : env.HARMOVELA_TOKEN_KEYS,
     agentKeyFile: env.HARMOVELA_AGENT_KEYS === "" ? undefined : env.HARMOVELA_AGENT_KEYS,
+    grantsFile: env.HARMOVELA_GRANTS === "" ? undefined : env.HARMOVELA_GRANTS,
+    audit: readAudit(env, isAuthenticated(env), problems, {
+      maxAgeMs: DAY_MS * whole("HARMOVELA_AUDIT_DAYS", AUDIT_MAX_AGE_MS / DAY_MS, 36_500, 1),
+      maxBytes: whole("HARMOVELA_AUDIT_BYTES", AUDIT_MAX_BYTES, 2 ** 50, AUDIT_BYTES_MIN),
+    }),
     sourceLimits: {
       messagesPerSecond: whole("HARMOVELA_SOURCE_MESSAGES_PER_S", messagesPerSecond, 1e9),
       bytesPerSecond: whole("HARMOVELA_SOURCE_BYTES_PER_S", bytesPerSecond, 1e12),
     },
   };
+  if (config.grantsFile !== undefined && !config.authenticated) {
+    problems.push("HARMOVELA_GRANTS needs HARMOVELA_CREDS_WRITER: nobody is proved without");
+  }
   if (!Object.hasOwn(pino.levels.values, config.logLevel)) {
     problems.push(
       `HARMOVELA_LOG_LEVEL must be one of ${Object.keys(pino.levels.values).join(", ")}`,
@@ -93,6 +117,19 @@ export function readConfig(env: Environment, problems: string[] = []): ProcessCo
   }
   if (problems.length > 0) throw new ConfigError(problems.join("; "));
   return config;
+}
+
+function readAudit(
+  env: Environment,
+  isOnByDefault: boolean,
+  problems: string[],
+  limits: AuditLimits,
+): AuditLimits | false {
+  const word = env.HARMOVELA_AUDIT ?? "";
+  if (word !== "" && word !== "on" && word !== "off") {
+    problems.push("HARMOVELA_AUDIT must be on or off");
+  }
+  return word === "on" || (word === "" && isOnByDefault) ? limits : false;
 }
 
 /**
@@ -122,7 +159,7 @@ export async function runProcess<State>(
     return;
   }
   const logger = pino({ level: config.logLevel, base: { service: definition.service } });
-  const { tokenKeyFile, agentKeyFile } = config;
+  const { tokenKeyFile, agentKeyFile, grantsFile } = config;
   const tokens = tokenKeyFile === undefined ? undefined : await openTokenKeyFile(tokenKeyFile);
   const agentKeys =
     agentKeyFile === undefined
@@ -138,8 +175,10 @@ export async function runProcess<State>(
     retentionMs: config.retentionMs,
     sourceLimits: config.sourceLimits,
     waitOnFirstConnect: true,
+    audit: config.audit,
     ...(tokens === undefined ? {} : { tokens }),
     ...(agentKeys === undefined ? {} : { agentKeys }),
+    ...(grantsFile === undefined ? {} : { grants: openGrantsFile(grantsFile, systemClock) }),
     ...(config.writerAuth === undefined ? {} : { writerAuth: config.writerAuth }),
     ...(config.answererAuth === undefined ? {} : { answererAuth: config.answererAuth }),
   });

@@ -10,6 +10,7 @@ import type {
 import type { ErrorPayload, JsonObject, JsonValue } from "@harmovela/failure";
 import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
+import type { GrantsRegistry } from "./grants.ts";
 import type { Packing } from "./snapshot/format.ts";
 import type { SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
@@ -48,6 +49,12 @@ export type TokenIssuer<State> = (
   request: { tenant: string; asker: string; params: JsonObject; now: Instant },
 ) => { issue: TokenIssue } | { refused: ErrorPayload };
 
+/** What the stream of the audit is made with, and must be. */
+export interface AuditLimits {
+  maxAgeMs: number;
+  maxBytes: number;
+}
+
 export interface HostOptions<State> {
   domain: Domain;
   /** `service:<name>`, the source of what the service says. */
@@ -69,6 +76,10 @@ export interface HostOptions<State> {
   tokens?: TokenKeys;
   /** Keys of agents; without them no signature can be verified. */
   agentKeys?: AgentKeys;
+  /** What senders may do, where the connection proves them; without it everybody is taken at its word. */
+  grants?: GrantsRegistry;
+  /** The record of decisions is written, and kept for so long and in so much room; without it there is none. */
+  audit?: AuditLimits;
   /** Writes to its own log, control subjects and intakes; answers nothing (architecture, section 3). */
   writer: Bus;
   /** Serves reads and verdicts; publishes to inboxes only. */

@@ -1,3 +1,4 @@
+import { encodeToken } from "@harmovela/bus";
 import type { Instant } from "@harmovela/envelope";
 
 /** Refusals of one source that become entries of their own (architecture, section 4). */
@@ -51,7 +52,11 @@ export class RefusalRate {
 
   /** What was not logged one by one since the last call. */
   drain(): { counts: Record<string, number>; total: number } {
-    const named = [...this.#counts].map(([key, count]) => [key.replace("\u0000", " "), count]);
+    // As tokens, which have no spaces: whose tenant it is must not depend on how it is called.
+    const named = [...this.#counts].map(([key, count]) => [
+      key.split("\u0000").map(encodeToken).join(" "),
+      count,
+    ]);
     const drained = { counts: Object.fromEntries(named), total: this.#total };
     this.#counts = new Map();
     this.#total = 0;

@@ -2,6 +2,8 @@
 
 import { randomUUID } from "node:crypto";
 import {
+  AUDIT_MAX_AGE_MS,
+  AUDIT_MAX_BYTES,
   BORDER_REPLY_PREFIX,
   type Bus,
   type BusAuth,
@@ -14,9 +16,10 @@ import type { Decider, Domain, Instant } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Logger } from "pino";
 import type { AgentKeys } from "./agent-keys.ts";
+import { type GrantsRegistry, NO_REGISTRY } from "./grants.ts";
 import { type Host, openHost } from "./host.ts";
 import { openHostPatiently } from "./open-patiently.ts";
-import type { Act, ReadHandler, TokenIssuer } from "./options.ts";
+import type { Act, AuditLimits, ReadHandler, TokenIssuer } from "./options.ts";
 import { SOURCE_LIMITS, type SourceLimits } from "./source-rate.ts";
 import type { TokenKeys } from "./tokens.ts";
 
@@ -79,6 +82,10 @@ export interface ServiceConfig {
   tokens?: TokenKeys;
   /** Keys of agents; without them no signature can be verified. */
   agentKeys?: AgentKeys;
+  /** What agents may do; only where credentials prove who they are. Default: everything of their tenant. */
+  grants?: GrantsRegistry;
+  /** The record of decisions (architecture, section 3). Default: with credentials, 90 days in 1 GiB; false: none. */
+  audit?: Partial<AuditLimits> | boolean;
   /** What each source may send to this service; counts only with credentials. Default `SOURCE_LIMITS`. */
   sourceLimits?: SourceLimits;
   /** Default 60,000: how often a decider that asks for it is told of its observed logs, milliseconds. */
@@ -107,6 +114,9 @@ export async function openService<State>(
       "invalid_argument",
       "with credentials the setting `authenticated` must be true",
     );
+  }
+  if (writerAuth === undefined && config.grants !== undefined) {
+    throw new HarmovelaError("invalid_argument", "grants need senders that are proved");
   }
   const connections: Bus[] = [];
   const connectAs = async (role: string, auth: BusAuth | undefined): Promise<Bus> => {
@@ -153,10 +163,13 @@ export async function openService<State>(
       ...(config.snapshotEntries === undefined ? {} : { snapshotEntries: config.snapshotEntries }),
       retentionMs: config.retentionMs ?? LOG_RETENTION_MS,
       leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
+      ...auditOf(config, isAuthenticated),
       replyPrefix: isAuthenticated
         ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
         : () => "_INBOX.",
-      ...(isAuthenticated ? { borderReplyPrefix: BORDER_REPLY_PREFIX } : {}),
+      ...(isAuthenticated
+        ? { borderReplyPrefix: BORDER_REPLY_PREFIX, grants: config.grants ?? NO_REGISTRY }
+        : {}),
       // Without credentials a flood comes under any name, and a limit would shut its victims out.
       ...(isAuthenticated ? { sourceLimits: config.sourceLimits ?? SOURCE_LIMITS } : {}),
     });
@@ -175,4 +188,13 @@ export async function openService<State>(
     await disconnect();
     throw error;
   }
+}
+
+function auditOf(
+  { audit }: ServiceConfig,
+  isAuthenticated: boolean,
+): { audit: AuditLimits } | object {
+  if (audit === false || (audit === undefined && !isAuthenticated)) return {};
+  const limits = { maxAgeMs: AUDIT_MAX_AGE_MS, maxBytes: AUDIT_MAX_BYTES };
+  return { audit: { ...limits, ...(typeof audit === "object" ? audit : {}) } };
 }

@@ -19,6 +19,7 @@ import { HeartbeatMemory, type Instant, type LogEntry, type TokenIssue } from "@
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Alarms } from "./alarms.ts";
 import { AppendRecovery } from "./append-recovery.ts";
+import { AuditTrail } from "./audit/trail.ts";
 import { lookAtSignatures, lookAtTokens, readOutcomes } from "./before-judging.ts";
 import { BrokerTime } from "./broker-time.ts";
 import type { Counters } from "./counters.ts";
@@ -74,6 +75,8 @@ export interface TermContext<State> {
   /** None where the decider's state cannot be written down. */
   snapshots: SnapshotStore<State> | undefined;
   isLeaseHeld(): boolean;
+  /** Of the log: its creation time. */
+  incarnation: string;
 }
 
 /** The ends of the observed logs, asked for when so many messages had arrived. */
@@ -99,6 +102,7 @@ export class Term<State> {
   readonly #keeper: PositionKeeper<State>;
   readonly #observations: ObservationKeeper<State>;
   readonly #snapshots: SnapshotKeeper<State> | undefined;
+  readonly #audit: AuditTrail | undefined;
   #read: ReadonlyMap<number, LogEntry> = new Map();
   readonly #ended: Promise<TermEnd>;
   #end: (end: TermEnd) => void = () => {};
@@ -139,6 +143,10 @@ export class Term<State> {
       );
     }
     const stream = logStream(options.domain);
+    if (options.audit !== undefined) {
+      const { writer: bus, clock, domain } = options;
+      this.#audit = new AuditTrail({ ...context, bus, clock, domain, position: fold.position });
+    }
     this.#writer = new LogWriter({
       bus: options.writer,
       clock: options.clock,
@@ -146,6 +154,7 @@ export class Term<State> {
       domain: options.domain,
       fold,
       onAcked: (acked) => this.#onAcked(acked),
+      ...(this.#audit === undefined ? {} : { onStored: (entry) => this.#audit?.stored(entry) }),
       onFailure: (failure) => void this.#recover(failure).catch((error) => this.#stop(error)),
     });
     this.#recovery = new AppendRecovery({
@@ -693,6 +702,7 @@ export class Term<State> {
       });
     }
     if (this.#writer.isIdle) await this.#lastSnapshot(drainMs);
+    if (this.#context.options.writer.isConnected) await this.#audit?.close(drainMs);
     this.#finish({ reason: "closed", isFoldIntact: this.#isIntact });
   }
 
@@ -730,6 +740,7 @@ export class Term<State> {
     this.#requests.close();
     this.#live?.close();
     this.#snapshots?.abandon();
+    this.#audit?.abandon();
     this.#context.releases.clear();
     for (const closing of [this.#intake?.close(), this.#writer.close()]) {
       closing?.catch((error: unknown) =>

@@ -33,7 +33,15 @@ test("an idle leader whose lease went on without it notices who leads now", asyn
 test("a token that is recorded while an idle leader looks at its log is no loss of the log", async () => {
   await using server = await startNatsServer();
   await using sender = await openSender(server.url);
-  const issue = { jti: "t1", iss: "agent:a", sub: "agent:b", task_id: "t", iat: 1, exp: 2 };
+  const issue = {
+    jti: "t1",
+    tenant: "acme",
+    iss: "agent:a",
+    sub: "agent:b",
+    task_id: "t",
+    iat: 1,
+    exp: 2,
+  };
   let looks = 0;
   let isArmed = false;
   await using counter = await openCounter(server.url, {

@@ -21,6 +21,8 @@ import {
 import type { ErrorPayload, JsonObject, JsonValue } from "@harmovela/failure";
 import pino from "pino";
 import {
+  type AuditLimits,
+  type GrantsRegistry,
   type Host,
   openHost,
   type ReadHandler,
@@ -36,6 +38,9 @@ import {
 } from "./observer-decider.ts";
 
 export const TENANT = "acme";
+
+/** Of every test that has one: streams that differ are refused. */
+export const AUDIT: AuditLimits = { maxAgeMs: 86_400_000, maxBytes: 64 * 1024 * 1024 };
 
 let nextId = 0;
 export function envelope(type: string, more: Partial<Envelope> = {}): Envelope {
@@ -131,6 +136,8 @@ export interface HostedOptions<State> {
   tokens: TokenKeys;
   replyPrefix(tenant: string, source: string): string;
   borderReplyPrefix: string;
+  audit: AuditLimits;
+  grants: GrantsRegistry;
   /** Puts something between the host and its writing connection. */
   around(bus: Bus): Bus;
 }

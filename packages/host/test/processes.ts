@@ -15,10 +15,20 @@ export function startCounterProcess(
   url: string,
   instance: string,
   leaseMs = 1_500,
+  ...more: "audit"[]
 ): CounterProcess {
   const child = spawn(
     process.execPath,
-    ["--conditions=development", "--import", "tsx", SCRIPT, url, instance, String(leaseMs)],
+    [
+      "--conditions=development",
+      "--import",
+      "tsx",
+      SCRIPT,
+      url,
+      instance,
+      String(leaseMs),
+      ...more,
+    ],
     { stdio: ["ignore", "pipe", "inherit"] },
   );
   let printed = "";

@@ -69,6 +69,7 @@ class Scene {
           const iat = Math.floor(now / 1_000);
           const issue = {
             jti: `j${now}`,
+            tenant: "acme",
             iss: asker,
             sub: "agent:b",
             task_id: "t",

@@ -13,6 +13,7 @@ import {
   deriveId,
   type Envelope,
   type EventEntry,
+  type Grants,
   type Instant,
   type Owed,
   type TokenIssue,
@@ -28,6 +29,8 @@ export interface GivenOptions {
   service?: string;
   /** Where the clock stands at first. */
   at?: Instant;
+  /** What the connection of a sender may do; without it nobody is proved. */
+  grants?: (tenant: string, source: string) => Grants | undefined;
 }
 
 /** What `when` says: the decision, and the entry it made, if any. */
@@ -45,6 +48,7 @@ export class Given<State> {
   readonly observed: { domain: Domain; entry: EventEntry; after: number }[] = [];
   state: State;
   now: Instant;
+  readonly #grants: (tenant: string, source: string) => Grants | undefined;
   #intake = 0;
   #seen: Readonly<Partial<Record<Domain, number>>> = {};
   readonly #settled = new Map<string, { seq: number; content: string }>();
@@ -55,6 +59,7 @@ export class Given<State> {
     this.tenant = options.tenant ?? "acme";
     this.service = options.service ?? "service:test";
     this.now = options.at ?? Date.UTC(2026, 10, 30);
+    this.#grants = options.grants ?? (() => undefined);
   }
 
   /** Judges envelopes that must all be taken. */
@@ -98,9 +103,16 @@ export class Given<State> {
         entry: undefined,
       };
     }
+    const grants = this.#grants(tenant, envelope.source);
     const decision = this.decider.decide(
       this.state,
-      { envelope, tenant, source: envelope.source, intake },
+      {
+        envelope,
+        tenant,
+        source: envelope.source,
+        intake,
+        ...(grants === undefined ? {} : { grants }),
+      },
       { now, deriveId: (index) => deriveId(tenant, `in:${intake}`, index, now) },
     );
     const entry = this.#enter(decision, envelope, { in: intake }, tenant);

@@ -5,7 +5,6 @@ import {
   type DecideContext,
   type Decision,
   type Envelope,
-  governanceRefusal,
   invalidationOf,
   isHarness,
   type Judged,
@@ -13,6 +12,7 @@ import {
   judgeSession,
   payloadText,
   proofRefusal,
+  rightsRefusal,
   tellProof,
 } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
@@ -34,7 +34,7 @@ export function decide(
   }
   const refused =
     judgeSession(state.sessions, name, envelope, settings) ??
-    governanceRefusal(envelope) ??
+    rightsRefusal(input) ??
     judgeConditions(state.sessions, name, envelope, settings) ??
     proofRefusal(state.sessions, input, settings, now) ??
     keyRefusal(envelope);

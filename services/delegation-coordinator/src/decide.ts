@@ -7,7 +7,6 @@ import { stoppedRefusal } from "./interruptions/rules.ts";
 import { isStopped } from "./interruptions/state.ts";
 import { authorityRefusal, instanceRefusal, isEntitledToCancel } from "./rules/authority.ts";
 import { closedBy, closingRefusal } from "./rules/closing.ts";
-import { governanceRefusal } from "./rules/governance.ts";
 import { millisecondsOf, parentIdOf, taskIdOf } from "./rules/identity.ts";
 import { activeChildren, alreadyEnded, refusal } from "./rules/refusals.ts";
 import { isAllowed, isTerminal, stateAfter, type TaskStateName } from "./rules/transitions.ts";
@@ -28,8 +27,6 @@ export function decide(
   ctx: DecideContext,
 ): Decision {
   const { envelope, tenant, source } = input;
-  const denied = governanceRefusal(envelope);
-  if (denied) return { reject: denied };
   if (envelope.type === "session.heartbeat") return { ignore: "heartbeat" };
   if (envelope.type.startsWith("delegation.")) {
     return decideDelegation(state, settings, input, ctx);

@@ -6,7 +6,6 @@ export { session } from "./families/reads.ts";
 export { DEFAULT_FAMILY_SETTINGS, type FamilySettings } from "./families/settings.ts";
 export type { FamilyState } from "./families/state.ts";
 export { history, TREE_LIMIT, type TreeView, task, tree } from "./reads.ts";
-export { governanceRefusal } from "./rules/governance.ts";
 export { isAllowed, isTerminal, type TaskStateName } from "./rules/transitions.ts";
 export { createCoordinator } from "./service.ts";
 export { DEFAULT_TASK_SETTINGS, type TaskSettings } from "./settings.ts";

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Envelope } from "@harmovela/envelope";
-import { governanceRefusal } from "../src/index.ts";
+import { type Envelope, governanceRefusal } from "@harmovela/envelope";
 import { ev, world } from "./support.ts";
 
 const ROLES: Record<string, string[]> = {

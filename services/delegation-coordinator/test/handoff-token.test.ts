@@ -35,6 +35,7 @@ const REFUSED: [string, string, (now: number) => JsonObject][] = [
   ["no delegate", "delegate", () => ({ sub: null })],
   ["another task", "binding", () => ({ task_id: "d" })],
   ["another parent", "binding", () => ({ parent_task_id: "q" })],
+  ["another tenant", "binding", () => ({ tenant: "beta" })],
   ["no task", "binding", () => ({ task_id: null })],
   ["no parent", "binding", () => ({ parent_task_id: null })],
   ["exp equal to now", "expiry", (now) => ({ exp: now })],
@@ -51,6 +52,7 @@ const REFUSED: [string, string, (now: number) => JsonObject][] = [
 ];
 
 const GOOD: [string, (now: number) => JsonObject][] = [
+  ["its tenant", () => ({ tenant: "acme" })],
   ["exp a moment away", (now) => ({ exp: now + 0.001 })],
   ["a life of exactly a day", (now) => ({ exp: now + DAY })],
   ["J1 iat 59.9 s ahead", (now) => ({ iat: now + 59.9 })],

@@ -1,15 +1,18 @@
 import type { DomainEntry, Envelope } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
-import { type Given, given } from "@harmovela/testkit";
+import { type Given, type GivenOptions, given } from "@harmovela/testkit";
 import { createTaskDecider, DEFAULT_TASK_SETTINGS, type TaskSettings } from "../src/index.ts";
 import type { TaskState } from "../src/state.ts";
 
 export const SERVICE = DEFAULT_TASK_SETTINGS.service;
 export type World = Given<TaskState>;
 
-export function world(settings: Partial<TaskSettings> = {}): World {
+export function world(
+  settings: Partial<TaskSettings> = {},
+  options: Pick<GivenOptions, "grants"> = {},
+): World {
   const decider = createTaskDecider({ ...DEFAULT_TASK_SETTINGS, ...settings });
-  return given(decider, { service: SERVICE });
+  return given(decider, { service: SERVICE, ...options });
 }
 
 let made = 0;

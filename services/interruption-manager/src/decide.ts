@@ -2,11 +2,11 @@
 import {
   type DecideContext,
   type Decision,
-  governanceRefusal,
   type Judged,
   judgeConditions,
   judgeSession,
   proofRefusal,
+  rightsRefusal,
   tellProof,
 } from "@harmovela/envelope";
 import { reject } from "@harmovela/failure";
@@ -28,7 +28,7 @@ export function decide(
   }
   const refused =
     judgeSession(state.sessions, tenant, envelope, settings) ??
-    governanceRefusal(envelope) ??
+    rightsRefusal(input) ??
     judgeConditions(state.sessions, tenant, envelope, settings) ??
     proofRefusal(state.sessions, input, settings, ctx.now);
   if (refused) return { reject: refused };

@@ -4,7 +4,6 @@ import {
   type Decision,
   type Envelope,
   formatInstant,
-  governanceRefusal,
   isHarness,
   isSecured,
   type Judged,
@@ -12,6 +11,7 @@ import {
   judgeSession,
   parseInstant,
   proofRefusal,
+  rightsRefusal,
   tellProof,
 } from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
@@ -34,7 +34,7 @@ export function decide(
   const tenant = state.tenants.get(name);
   const refused =
     judgeSession(state.sessions, name, envelope, settings) ??
-    governanceRefusal(envelope) ??
+    rightsRefusal(input) ??
     judgeConditions(state.sessions, name, envelope, settings) ??
     proofRefusal(state.sessions, input, settings, now) ??
     attestorRefusal(envelope, isSecured(state.sessions, name, envelope, settings)) ??

@@ -87,6 +87,10 @@ export class JetStreamBus implements Bus {
     return this.#get(stream, { seq });
   }
 
+  lastOn(stream: string, subject: string): Promise<StoredMessage | undefined> {
+    return this.#get(stream, { last_by_subj: subject });
+  }
+
   next(stream: string, after: number, filter: string): Promise<StoredMessage | undefined> {
     return this.#get(stream, { seq: after + 1, next_by_subj: filter });
   }

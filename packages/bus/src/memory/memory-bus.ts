@@ -78,6 +78,10 @@ export class MemoryBus implements Bus {
     return this.#get(stream, (found) => found.get(seq));
   }
 
+  lastOn(stream: string, subject: string): Promise<StoredMessage | undefined> {
+    return this.#get(stream, (found) => found.lastOn(subject));
+  }
+
   next(stream: string, after: number, filter: string): Promise<StoredMessage | undefined> {
     return this.#get(stream, (found) => found.after(after, 1, filter)[0]);
   }

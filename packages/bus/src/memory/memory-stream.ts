@@ -80,6 +80,8 @@ export class MemoryStream {
     this.#lastId = stored.header("Nats-Msg-Id");
     this.#messages.set(stored.seq, stored);
     this.#bytes += stored.bytes;
+    while (this.spec.maxBytes > 0 && this.#bytes > this.spec.maxBytes)
+      this.#remove(this.#firstSeq++);
     const waiting = [...this.#waiting];
     this.#waiting.clear();
     for (const fn of waiting) fn();
@@ -88,6 +90,15 @@ export class MemoryStream {
 
   get(seq: number): MemoryMessage | undefined {
     return this.#messages.get(seq);
+  }
+
+  /** The newest message of a subject. */
+  lastOn(subject: string): MemoryMessage | undefined {
+    for (let seq = this.#lastSeq; seq >= this.#firstSeq; seq--) {
+      const message = this.#messages.get(seq);
+      if (message?.subject === subject) return message;
+    }
+    return undefined;
   }
 
   /** At most `max` messages above `after`, in order. */
@@ -150,6 +161,11 @@ export class MemoryStream {
     if (expectedSeq !== "" && Number(expectedSeq) !== this.#lastSeq) {
       return refusal(API_ERROR.wrongLastSequence, `wrong last sequence: ${this.#lastSeq}`);
     }
+    const expectedOnSubject = headerValue(block, "Nats-Expected-Last-Subject-Sequence");
+    const lastOn = expectedOnSubject === "" ? 0 : (this.lastOn(subject)?.seq ?? 0);
+    if (expectedOnSubject !== "" && Number(expectedOnSubject) !== lastOn) {
+      return refusal(API_ERROR.wrongLastSequence, `wrong last sequence: ${lastOn}`);
+    }
     const expectedId = headerValue(block, "Nats-Expected-Last-Msg-Id");
     if (expectedId !== "" && expectedId !== this.#lastId) {
       return refusal(API_ERROR.wrongLastMessageId, `wrong last msg ID: ${this.#lastId}`);
@@ -158,7 +174,8 @@ export class MemoryStream {
       return refusal(API_ERROR.messageTooLarge, "message size exceeds maximum allowed");
     }
     const bytes = RECORD_BYTES + subject.length + block.length + data.length;
-    if (this.spec.maxBytes > 0 && this.#bytes + bytes > this.spec.maxBytes) {
+    const isFull = this.spec.maxBytes > 0 && this.#bytes + bytes > this.spec.maxBytes;
+    if (isFull && this.spec.discard !== "old") {
       return { code: 503, err_code: API_ERROR.storeFailed, description: "maximum bytes exceeded" };
     }
     return undefined;

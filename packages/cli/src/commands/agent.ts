@@ -2,7 +2,7 @@ import { isId } from "@harmovela/envelope";
 import { Command, Option } from "commander";
 import { CommandFailure } from "../command-failure.ts";
 import { enrol, strike } from "../identity/enrol.ts";
-import { labelOf } from "../identity/identity.ts";
+import { labelOf, rightsProblem } from "../identity/identity.ts";
 import { readIdentities } from "../identity/identity-file.ts";
 import { configOption, tenantOption } from "../options.ts";
 import { plainText } from "../terminal.ts";
@@ -10,12 +10,19 @@ import { plainText } from "../terminal.ts";
 const EXAMPLE = `
 Example:
   $ harmovela agent add agent:worker --tenant acme
+  $ harmovela agent add agent:clerk --tenant acme --role publisher \\
+      --scope write:tasks --scope read:tasks --scope 'subscribe:task.*'
 `;
 
 const HELP = `
 The key goes into <tenant>.<name>.nk beside the configuration file, readable by its owner alone; give
 it to the agent and to nobody else. The server includes the file, and reads it again when told so:
 nats-server --signal reload. docs/operating.md says how a client in any language uses it.
+
+Scopes: read:<domain>, write:<domain>, subscribe:<pattern of types>; a domain is tasks, beliefs,
+interruptions, provenance or *. read:<agent> and write:<agent> confine it to these. Roles: viewer,
+publisher, operator, tenant-admin, cross-tenant-operator. Services read both from <config>.grants.json
+(HARMOVELA_GRANTS), which is kept in step.
 ${EXAMPLE}`;
 
 const NEW_TENANT =
@@ -27,6 +34,12 @@ interface AgentOptions {
   config: string;
 }
 
+interface AddOptions extends AgentOptions {
+  observer: boolean;
+  role: string[];
+  scope: string[];
+}
+
 export function agentCommand(): Command {
   const add = new Command("add")
     .summary("make a key for an agent")
@@ -35,12 +48,16 @@ export function agentCommand(): Command {
     .addOption(tenantOption())
     .addOption(configOption())
     .addOption(new Option("--observer", "it only watches and asks").default(false))
+    .addOption(repeatable("--role <role>", "what it may ask for across its own work (repeatable)"))
+    .addOption(repeatable("--scope <scope>", "only this; none: all of its tenant (repeatable)"))
     .addHelpText("after", HELP)
-    .action((name: string, { tenant, config, observer }: AgentOptions & { observer: boolean }) => {
+    .action((name: string, { tenant, config, observer, role, scope }: AddOptions) => {
       assertAgent(name, tenant);
+      const rights = rightsOf(role, scope);
       const kind = observer ? "observer" : "agent";
       const isNew = !readIdentities(config).some((one) => "tenant" in one && one.tenant === tenant);
-      const files = enrol(config, [{ identity: { kind, tenant, name }, file: [tenant, name] }]);
+      const identity = { kind, tenant, name, ...rights } as const;
+      const files = enrol(config, [{ identity, file: [tenant, name] }]);
       if (isNew) process.stderr.write(NEW_TENANT);
       process.stdout.write(files.map((file) => `${plainText(file)}\n`).join(""));
     });
@@ -65,7 +82,8 @@ export function agentCommand(): Command {
     .addOption(configOption())
     .action(({ config }: Pick<AgentOptions, "config">) => {
       for (const identity of readIdentities(config)) {
-        const line = `${identity.kind.padEnd(KIND_WIDTH)} ${labelOf(identity)} ${identity.key}`;
+        const rights = "tenant" in identity ? describeRights(identity) : "";
+        const line = `${identity.kind.padEnd(KIND_WIDTH)} ${labelOf(identity)} ${identity.key}${rights}`;
         process.stdout.write(`${plainText(line)}\n`);
       }
     });
@@ -76,6 +94,33 @@ export function agentCommand(): Command {
     .addCommand(list)
     .addCommand(remove)
     .addHelpText("after", EXAMPLE);
+}
+
+function repeatable(flags: string, text: string): Option {
+  return new Option(flags, text)
+    .default([])
+    .argParser((value: string, values: string[]) => [...values, value]);
+}
+
+/** What it is to have; what was not named is left out. */
+function rightsOf(roles: string[], scopes: string[]): { roles?: string[]; scopes?: string[] } {
+  const problem = rightsProblem({ roles, scopes });
+  if (problem !== undefined) throw new CommandFailure(problem, 2);
+  return {
+    ...(roles.length === 0 ? {} : { roles }),
+    ...(scopes.length === 0 ? {} : { scopes }),
+  };
+}
+
+function describeRights({
+  roles = [],
+  scopes = [],
+}: {
+  roles?: string[];
+  scopes?: string[];
+}): string {
+  const words = [...roles.map((role) => `role:${role}`), ...scopes];
+  return words.length === 0 ? "" : ` ${words.join(" ")}`;
 }
 
 /** Services believe who is called `service:…` more than agents. */

@@ -1,5 +1,6 @@
 /** What is right and what is not with a server and the services on it. Changes nothing. */
 import {
+  AUDIT_STREAM,
   type Bus,
   CHECKPOINT_BUCKET,
   DOMAINS,
@@ -90,7 +91,21 @@ async function streamFindings(bus: Bus): Promise<Finding[]> {
       findings.push(await streamFinding(bus, spec));
     }
   }
-  return findings;
+  return [...findings, ...(await auditFindings(bus))];
+}
+
+/** It is there where senders are proved. */
+async function auditFindings(bus: Bus): Promise<Finding[]> {
+  try {
+    const state = await bus.streamState(AUDIT_STREAM);
+    if (state === undefined) return [];
+    const { messages, bytes, maxBytes } = state;
+    const share = maxBytes > 0 ? `, ${Math.round((100 * bytes) / maxBytes)} % of its room` : "";
+    return [{ is: "good", what: `stream ${AUDIT_STREAM}: ${messages} messages${share}` }];
+  } catch (error) {
+    const { message } = toHarmovelaError(error);
+    return [{ is: "bad", what: message, advice: "ask again when the server answers" }];
+  }
 }
 
 /** What the server has silently left out shows when the stream is asked for again. */

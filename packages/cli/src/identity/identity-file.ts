@@ -4,6 +4,7 @@
  */
 import { closeSync, openSync, readFileSync, renameSync, unlinkSync, writeSync } from "node:fs";
 import { CommandFailure } from "../command-failure.ts";
+import { grantsFileOf, writeGrants } from "./grants-file.ts";
 import { asIdentity, type Identity } from "./identity.ts";
 import { accountsOf } from "./server-accounts.ts";
 
@@ -31,15 +32,18 @@ export function readIdentities(path: string): Identity[] {
 }
 
 /**
- * Changes who may connect. One command at a time; the file is whole at every moment, and as it was when
- * `change` throws.
+ * Changes who may connect, and what services grant them. One command at a time; each file is whole at every
+ * moment, and as it was when `change` throws. Grants come first: between the two, somebody new has no key
+ * yet, and somebody who goes may do nothing any more.
  */
 export function changeIdentities(path: string, change: (known: Identity[]) => Identity[]): void {
   const aside = `${path}.new`;
   const file = openAside(aside);
   try {
     try {
-      writeSync(file, textOf(change(readIdentities(path))));
+      const identities = change(readIdentities(path));
+      writeSync(file, textOf(identities));
+      writeGrants(grantsFileOf(path), identities);
     } finally {
       closeSync(file);
     }

@@ -1,8 +1,16 @@
 /** Who may connect: what is kept of each, the public half of a key among it. */
-import type { Domain } from "@harmovela/envelope";
+import { type Domain, isRole, ROLES_MAX, SCOPES_MAX, scopeProblem } from "@harmovela/envelope";
 
 export type Identity =
-  | { kind: "agent" | "observer"; tenant: string; name: string; key: string }
+  | {
+      kind: "agent" | "observer";
+      tenant: string;
+      name: string;
+      key: string;
+      roles?: string[];
+      /** Absent: everything of its tenant. */
+      scopes?: string[];
+    }
   | {
       kind: "service";
       domain: Domain;
@@ -50,5 +58,25 @@ export function asIdentity(value: unknown): Identity | undefined {
   const fields = FIELDS[kind as Identity["kind"]];
   if (!fields.every((field) => typeof record[field] === "string" && record[field] !== ""))
     return undefined;
-  return value as Identity;
+  return rightsProblem(record) === undefined ? (value as Identity) : undefined;
+}
+
+/** What is wrong with roles and scopes that somebody is to have. */
+export function rightsProblem(rights: { roles?: unknown; scopes?: unknown }): string | undefined {
+  const { roles = [], scopes = [] } = rights;
+  if (!isListOfTexts(roles, ROLES_MAX)) return `at most ${ROLES_MAX} roles`;
+  if (!isListOfTexts(scopes, SCOPES_MAX)) return `at most ${SCOPES_MAX} scopes`;
+  const role = roles.find((name) => !isRole(name));
+  if (role !== undefined) return `there is no role ${role}`;
+  for (const scope of scopes) {
+    const problem = scopeProblem(scope);
+    if (problem !== undefined) return `${scope}: ${problem}`;
+  }
+  return undefined;
+}
+
+function isListOfTexts(value: unknown, max: number): value is string[] {
+  return (
+    Array.isArray(value) && value.length <= max && value.every((item) => typeof item === "string")
+  );
 }

@@ -78,8 +78,13 @@ function userOf(identity: Identity): object {
   const { publish, subscribe } = permissionsOf(identity);
   return {
     nkey: identity.key,
-    permissions: { publish: { allow: publish }, subscribe: { allow: subscribe } },
+    permissions: { publish: listed(publish), subscribe: listed(subscribe) },
   };
+}
+
+/** To a server an empty list is no list, and everything is allowed. */
+function listed(allow: readonly string[]): object {
+  return allow.length === 0 ? { deny: [">"] } : { allow };
 }
 
 function permissionsOf(identity: Identity): Permissions {
@@ -88,9 +93,10 @@ function permissionsOf(identity: Identity): Permissions {
       return servicePermissions(identity);
     case "operator":
       return { publish: [">"], subscribe: [">"] };
-    case "observer":
-      return observerPermissions({ tenant: identity.tenant, agent: identity.name });
-    default:
-      return agentPermissions({ tenant: identity.tenant, agent: identity.name });
+    default: {
+      const { kind, tenant, name: agent, scopes } = identity;
+      const who = { tenant, agent, ...(scopes === undefined ? {} : { scopes }) };
+      return kind === "observer" ? observerPermissions(who) : agentPermissions(who);
+    }
   }
 }

@@ -9,11 +9,11 @@ import {
   type DecideContext,
   type Decision,
   type Envelope,
+  grantsCrossTenant,
   isHarness,
   type Judged,
 } from "@harmovela/envelope";
 import { type JsonObject, reject } from "@harmovela/failure";
-import { grantsCrossTenant } from "../rules/governance.ts";
 import { payloadObject, textOf } from "../rules/identity.ts";
 import {
   correlationOf,
@@ -47,14 +47,14 @@ export function decideExchange(
 }
 
 function decideRequest(rules: ExchangeRules, input: Judged, live: Exchange | undefined): Decision {
-  const { envelope, tenant } = input;
+  const { envelope } = input;
   const refuse = (message: string, details: JsonObject): Decision => ({
     reject: reject(rules.invalid, message, details),
     as: rules.rejected,
   });
   const missing = missingOf(envelope, rules);
   if (missing.length > 0) return refuse(`${envelope.type} lacks fields`, { missing });
-  if (isForeign(envelope, tenant)) {
+  if (isForeign(input)) {
     const details = { reason: "tenant_access_denied" };
     const error = reject("unauthorized", "another tenant may not be addressed", details);
     return { reject: error, as: rules.rejected };
@@ -78,9 +78,9 @@ function missingOf(envelope: Envelope, rules: ExchangeRules): string[] {
   return missing;
 }
 
-function isForeign(envelope: Envelope, tenant: string): boolean {
-  const { target_tenant_id: other, tenant_id: own = tenant } = envelope;
-  return other !== undefined && other !== own && !grantsCrossTenant(envelope.roles);
+function isForeign({ envelope, tenant, grants }: Judged): boolean {
+  const { target_tenant_id: other, tenant_id: own = tenant, roles } = envelope;
+  return other !== undefined && other !== own && !grantsCrossTenant(grants?.roles ?? roles);
 }
 
 function decideAnswer(

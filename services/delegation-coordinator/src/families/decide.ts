@@ -9,9 +9,9 @@ import {
   judgeSession,
   proofRefusal,
   type RejectionType,
+  rightsRefusal,
 } from "@harmovela/envelope";
 import { reject } from "@harmovela/failure";
-import { governanceRefusal } from "../rules/governance.ts";
 import { costRefusal, decideBudget } from "./budgets.ts";
 import { decideExchange } from "./decide-exchange.ts";
 import { decideSession } from "./sessions.ts";
@@ -33,7 +33,7 @@ export function decideFamily(
   }
   const closed = judgeSession(state.sessions, tenant, envelope, settings);
   if (closed) return { reject: closed };
-  const denied = governanceRefusal(envelope);
+  const denied = rightsRefusal(input);
   if (denied) return { reject: denied, ...refusalType(envelope) };
   const refused =
     judgeConditions(state.sessions, tenant, envelope, settings) ??

@@ -41,10 +41,11 @@ export function ownCapabilities(settings: FamilySettings): JsonObject {
   };
 }
 
-/** The answer to an opening: the capabilities of the session, or why there is none. */
+/** The answer to an opening: the capabilities of the session with its scopes (spec 9.7), or why there is none. */
 export function negotiate(
   settings: FamilySettings,
   declared: JsonObject,
+  scopes?: JsonValue,
 ): { ready: JsonObject } | { error: ErrorPayload } {
   const available = new Set(availableProfiles(settings));
   const required = texts(declared.required_profiles);
@@ -68,6 +69,7 @@ export function negotiate(
   return {
     ready: {
       ...ownCapabilities(settings),
+      auth: { required: settings.authenticated, ...(scopes === undefined ? {} : { scopes }) },
       heartbeat_interval_ms: heartbeatInterval(settings, declared.heartbeat_interval_ms),
       profiles,
       ...policy,

@@ -3,6 +3,7 @@ import {
   type Decision,
   deriveId,
   type Envelope,
+  EVERY_SCOPE,
   type EventEntry,
   findSession,
   formatInstant,
@@ -30,7 +31,10 @@ import { cancelSubscriptionsOf } from "./subscriptions.ts";
 const MISSED_MAX = 3;
 
 /** Only the initiator and services speak for a known session; an echo is let through. */
-export function decideSession(state: FamilyState, { envelope, tenant, source }: Judged): Decision {
+export function decideSession(
+  state: FamilyState,
+  { envelope, tenant, source, grants }: Judged,
+): Decision {
   if (envelope.type === "session.heartbeat") return { ignore: "heartbeat" };
   const id = sessionIdOf(envelope);
   const session = id === undefined ? undefined : findSession(state.sessions, tenant, id);
@@ -42,6 +46,10 @@ export function decideSession(state: FamilyState, { envelope, tenant, source }: 
   if (session === undefined && isEnd && !isService(source) && !isHarness(source)) {
     const details = id === undefined ? {} : { session_id: id };
     return { reject: reject("session_error", "nobody has opened this session", details) };
+  }
+  if (envelope.type === "session.opened" && grants !== undefined) {
+    // What it may do now: its answer says it, and only the entry can tell every fold.
+    return { accept: envelope, verdict: { scopes: [...(grants.scopes ?? EVERY_SCOPE)] } };
   }
   return { accept: envelope };
 }
@@ -90,7 +98,7 @@ function answerOpening(
   entry: EventEntry,
 ): void {
   const declared = payloadObject(entry.envelope)?.capabilities;
-  const outcome = negotiate(settings, isObject(declared) ? declared : {});
+  const outcome = negotiate(settings, isObject(declared) ? declared : {}, entry.verdict?.scopes);
   const isReady = "ready" in outcome;
   const event = derive(settings.service, entry, {
     index: "negotiated",

@@ -14,6 +14,8 @@ export interface TokenClaims {
   sub: string | undefined;
   task_id: string | undefined;
   parent_task_id: string | undefined;
+  /** Names are the same in many tenants; absent in tokens that were made before it was said. */
+  tenant: string | undefined;
   iat: Instant | undefined;
   exp: Instant | undefined;
   jti: string;
@@ -25,7 +27,7 @@ export interface TokenClaims {
  */
 export function readClaims(claims: JsonObject): TokenClaims | { malformed: string } {
   const read: Partial<Record<keyof TokenClaims, string | number>> = {};
-  for (const name of ["iss", "sub", "task_id", "parent_task_id", "jti"] as const) {
+  for (const name of ["iss", "sub", "task_id", "parent_task_id", "tenant", "jti"] as const) {
     const value = ownClaim(claims, name);
     if (value === undefined) continue;
     if (!isId(value)) return { malformed: name };

@@ -59,6 +59,7 @@ export function issueToken(
   return {
     issue: {
       jti: deriveId(tenant, `token:${taskId}`, issuedCount, now),
+      tenant,
       iss: delegatedBy,
       sub: delegatedTo,
       task_id: taskId,

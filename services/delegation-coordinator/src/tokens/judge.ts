@@ -64,7 +64,7 @@ export function judgeHandoffToken(
   if ("refused" in read || read.claims === undefined) return toVerdict(read);
   const { claims } = read;
   const failed =
-    bindingRefusal(claims, presented.binding) ??
+    bindingRefusal(claims, presented.binding, memory) ??
     presenterRefusal(claims.iss, presented.source, "issuer") ??
     expiryRefusal(claims, presented.now);
   if (failed) return { refused: failed };
@@ -95,7 +95,7 @@ export function judgeShownToken(
   if (binding === undefined) return { refused: refusedBy("binding") };
   if (presented.isFormer(claims)) return { refused: refusedBy("superseded") };
   const failed =
-    bindingRefusal(claims, binding) ??
+    bindingRefusal(claims, binding, memory) ??
     presenterRefusal(claims.sub, source, "delegate") ??
     expiryRefusal(claims, now) ??
     timelinessRefusal(claims, now);
@@ -120,7 +120,14 @@ function inside({ facts, isDemanded }: Presented): Inside {
     : { claims };
 }
 
-function bindingRefusal(claims: TokenClaims, binding: TokenBinding): ErrorPayload | undefined {
+function bindingRefusal(
+  claims: TokenClaims,
+  binding: TokenBinding,
+  { tenant }: TokenMemory,
+): ErrorPayload | undefined {
+  if (claims.tenant !== undefined && claims.tenant !== tenant) {
+    return refusedBy("binding", { claim: "tenant" });
+  }
   if (claims.iss !== binding.delegatedBy) return refusedBy("issuer");
   if (claims.sub !== binding.delegatedTo) return refusedBy("delegate");
   const isBound = claims.task_id === binding.taskId && claims.parent_task_id === binding.parentId;

@@ -1,1 +1,0 @@
-export { governanceRefusal, grantsCrossTenant } from "@harmovela/envelope";
