@@ -19,15 +19,10 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { ALL_MUTANTS } from "./all.ts";
 import type { Mutant } from "./mutant.ts";
-import { HOSTILE_MUTANTS } from "./mutants-hostile.ts";
-import { MUTANTS } from "./mutants-list.ts";
-import { PROOF_MUTANTS } from "./mutants-proofs.ts";
-import { PROVENANCE_MUTANTS } from "./mutants-provenance.ts";
-import { REPLAY_MUTANTS } from "./mutants-replay.ts";
-import { RIGHTS_MUTANTS } from "./mutants-rights.ts";
 
-const root = fileURLToPath(new URL("..", import.meta.url));
+const root = fileURLToPath(new URL("../..", import.meta.url));
 /** A fault may also make a test hang; then it is noticed as well. */
 const TEST_MS_MAX = 180_000;
 /** Then the runner ends it and its process; the limit above leaves both behind. */
@@ -90,15 +85,7 @@ function withFault(copy: string, { file, find, replace, name }: Mutant, work: ()
 }
 
 const [wanted = ""] = process.argv.slice(2);
-const LISTS = [
-  MUTANTS,
-  PROVENANCE_MUTANTS,
-  PROOF_MUTANTS,
-  RIGHTS_MUTANTS,
-  HOSTILE_MUTANTS,
-  REPLAY_MUTANTS,
-];
-const chosen = LISTS.flat().filter(({ name }) => name.includes(wanted));
+const chosen = ALL_MUTANTS.filter(({ name }) => name.includes(wanted));
 const copy = copyTree();
 const survivors: string[] = [];
 try {

@@ -1,5 +1,5 @@
+import { BELIEF_MUTANTS } from "./beliefs.ts";
 import type { Mutant } from "./mutant.ts";
-import { BELIEF_MUTANTS } from "./mutants-beliefs.ts";
 
 const HOST = "packages/host/test/host.int.test.ts";
 const FAILOVER = "packages/host/test/failover.int.test.ts";
@@ -14,7 +14,7 @@ const MUTUAL = "packages/host/test/mutual.int.test.ts";
 const COORDINATOR = "services/delegation-coordinator";
 const MANAGER = "services/interruption-manager";
 
-export const MUTANTS: readonly Mutant[] = [
+export const FOUNDATION_MUTANTS: readonly Mutant[] = [
   {
     name: "no expectation header: a displaced leader's appends are stored",
     file: "packages/bus/src/chain-appender.ts",
