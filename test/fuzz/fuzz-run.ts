@@ -28,6 +28,8 @@ export interface Finding {
   target: string;
   /** The promise that is broken. */
   what: string;
+  /** Of the sessions. */
+  seed: number;
   inputs: readonly Input[];
 }
 
@@ -60,7 +62,7 @@ export async function fuzz(target: Target, options: RunOptions): Promise<Report>
 export async function breakageOf(
   target: Target,
   inputs: readonly Input[],
-  seed = 1,
+  seed: number,
 ): Promise<string | undefined> {
   const session = await target.open(seed);
   try {
@@ -155,9 +157,10 @@ class Run {
     if (this.#findings.has(kind)) return;
     const { batch, name } = this.#target;
     this.#options.onFound?.(what);
-    this.#findings.set(kind, { target: name, what, inputs: given });
+    const { seed } = this.#options;
+    this.#findings.set(kind, { target: name, what, seed, inputs: given });
     const breaks = async (inputs: readonly Input[]): Promise<boolean> => {
-      const found = await breakageOf(this.#target, inputs, this.#options.seed);
+      const found = await breakageOf(this.#target, inputs, seed);
       return found !== undefined && kindOf(found) === kind;
     };
     const last = given.slice(-batch);
@@ -170,7 +173,7 @@ class Run {
         ms: SHRINK_MS,
         now: () => performance.now(),
       });
-      this.#findings.set(kind, { target: name, what, inputs });
+      this.#findings.set(kind, { target: name, what, seed, inputs });
       return;
     }
   }

@@ -42,7 +42,7 @@ export const intakeTarget: Target = {
     wait: String(random.pick([0, 0, 0, 5, 500, 3_000])),
   }),
   mutate: (input, other, random) => mutateMessage(input, other, random),
-  open: async () => new IntakeSession(await World.open()),
+  open: async (seed) => new IntakeSession(await World.open(seed)),
 };
 
 const ELSEWHERE = [
@@ -186,8 +186,8 @@ class IntakeSession implements Session {
   }
 }
 
-/** What agents do wrong and operators are told of; and what is refused because it can never be granted. */
-const EXPECTED_ALARM = /goes on working at what is over or stopped$/;
+/** What agents do wrong and operators are told of. */
+const EXPECTED_ALARM = /(?:goes on working at what is over or stopped|sends more than is judged)$/;
 
 function envelopeIn(entry: StoredMessage): Envelope | undefined {
   if (entry.subject.split(".")[2] !== "log") return undefined;

@@ -91,7 +91,7 @@ export const readTarget: Target = {
     }
   },
   open: async (seed) => {
-    const world = await World.open();
+    const world = await World.open(seed);
     await populate(world, new SimRandom(seed, 7));
     return new ReadSession(world);
   },

@@ -19,6 +19,7 @@ import {
   instantPacking,
   openHost,
   type ServiceDefinition,
+  type SourceLimits,
 } from "@harmovela/host";
 import { createManager, describeState as describeManager } from "@harmovela/interruption-manager";
 import { createAttester, describeState as describeAttester } from "@harmovela/provenance-attester";
@@ -36,6 +37,13 @@ const REST_MS_MAX = 3_600_000;
 const RETRY_MS = 100;
 /** Of so many decisions one is looked at: whether it changed what it was to look at only. */
 const PURITY_EVERY = 41;
+/** Senders are proved, and the profiles that ask for most are in force where no session says otherwise. */
+const STRICT = {
+  authenticated: true,
+  defaultProfiles: ["harmovela.coordination.v1", "harmovela.security.v1"],
+};
+/** So little that it is met now and then. */
+const LIMITS: SourceLimits = { messagesPerSecond: 2, bytesPerSecond: 20_000 };
 const logger = pino({ level: "silent" });
 
 export const DOMAINS = ["tasks", "beliefs", "interruptions", "provenance"] as const;
@@ -57,19 +65,35 @@ export class World implements AsyncDisposable {
   readonly server: MemoryServer;
   readonly agents: MemoryBus;
   readonly #members = new Map<Domain, Member>();
+  readonly #limits: SourceLimits | undefined;
   #impure: string | undefined;
 
-  private constructor() {
+  private constructor(limits: SourceLimits | undefined) {
+    this.#limits = limits;
     this.server = new MemoryServer({ clock: this.clock, now: () => this.now() });
     this.agents = this.server.connect({ name: "agents" });
   }
 
-  static async open(): Promise<World> {
-    const world = new World();
-    await world.#start("tasks", { definition: createCoordinator(), describe: describeTasks });
-    await world.#start("beliefs", { definition: createTracker(), describe: describeBeliefs });
-    await world.#start("interruptions", { definition: createManager(), describe: describeManager });
-    await world.#start("provenance", { definition: createAttester(), describe: describeAttester });
+  /** Under an odd seed services as they are by default, under an even one those that believe nobody. */
+  static async open(seed: number): Promise<World> {
+    const settings = seed % 2 === 1 ? {} : STRICT;
+    const world = new World(seed % 2 === 1 ? undefined : LIMITS);
+    await world.#start("tasks", {
+      definition: createCoordinator(settings),
+      describe: describeTasks,
+    });
+    await world.#start("beliefs", {
+      definition: createTracker(settings),
+      describe: describeBeliefs,
+    });
+    await world.#start("interruptions", {
+      definition: createManager({ ...settings, externalTasks: seed % 4 === 0 }),
+      describe: describeManager,
+    });
+    await world.#start("provenance", {
+      definition: createAttester(settings),
+      describe: describeAttester,
+    });
     return world;
   }
 
@@ -96,6 +120,7 @@ export class World implements AsyncDisposable {
       tokens: SIM_TOKEN_KEYS,
       leaseTtlMs: LEASE_TTL_MS,
       replyPrefix: () => "_INBOX.",
+      ...(this.#limits === undefined ? {} : { sourceLimits: this.#limits }),
     });
     const host = await settled(this.clock, opening);
     await settled(this.clock, host.untilLeading());

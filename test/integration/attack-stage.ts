@@ -25,6 +25,7 @@ import {
   openTokenKeys,
   type RunningService,
   type ServiceDefinition,
+  type SourceLimits,
 } from "@harmovela/host";
 import { createManager } from "@harmovela/interruption-manager";
 import { createAttester } from "@harmovela/provenance-attester";
@@ -53,17 +54,24 @@ export class Stage implements AsyncDisposable {
   readonly #agents: PlainAgent[] = [];
   readonly #sdkAgents: Agent[] = [];
   readonly #processes: ChildProcess[] = [];
+  readonly #limits: SourceLimits | undefined;
 
-  private constructor(server: NatsServer, operator: JetStreamBus, folder: string) {
+  private constructor(
+    server: NatsServer,
+    operator: JetStreamBus,
+    folder: string,
+    limits: SourceLimits | undefined,
+  ) {
+    this.#limits = limits;
     this.server = server;
     this.operator = operator;
     this.folder = folder;
   }
 
-  /** Services that lead, and keys for these agents, as in `acme agent:worker`. */
+  /** Services that lead, and keys for these agents, as in `acme agent:worker`; each may send what is usual unless told. */
   static async open(
     agents: readonly (readonly [tenant: string, name: string])[],
-    { services = true } = {},
+    { services = true, limits }: { services?: boolean; limits?: SourceLimits } = {},
   ): Promise<Stage> {
     const folder = mkdtempSync(join(tmpdir(), "harmovela-keys-"));
     const config = join(folder, "agents.conf");
@@ -91,7 +99,7 @@ export class Stage implements AsyncDisposable {
       name: "operator",
       auth: authFromFile(join(folder, "operator.nk")),
     });
-    const stage = new Stage(server, operator, folder);
+    const stage = new Stage(server, operator, folder, limits);
     if (services) await stage.startServices();
     return stage;
   }
@@ -110,6 +118,7 @@ export class Stage implements AsyncDisposable {
           logger: pino({ level: "silent" }),
           tokens,
           snapshotEntries: SNAPSHOT_ENTRIES,
+          ...(this.#limits === undefined ? {} : { sourceLimits: this.#limits }),
           writerAuth: authFromFile(join(this.folder, `${domain}.writer.nk`)),
           answererAuth: authFromFile(join(this.folder, `${domain}.answerer.nk`)),
         }),

@@ -2,16 +2,20 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { HEADER, logStream } from "@harmovela/bus";
+import { checkLog } from "@harmovela/check";
 import type { ErrorPayload } from "@harmovela/failure";
-import { SOURCE_LIMITS } from "@harmovela/host";
+import type { SourceLimits } from "@harmovela/host";
 import { headers } from "@nats-io/transport-node";
 import { eventually } from "../chaos/deadline.ts";
 import { envelope } from "../chaos/sender.ts";
+import { readRecords } from "../chaos/stored-log.ts";
 import { accepted, DEADLINE_MS, HONEST, MALLORY } from "./attack-scene.ts";
 import { Stage } from "./attack-stage.ts";
 import type { PlainAgent } from "./plain-agent.ts";
 
-/** More than twice what one source may send at once. */
+/** A quarter of what is usual, so that a slow machine is flooded too. */
+const LIMITS: SourceLimits = { messagesPerSecond: 500, bytesPerSecond: 1_000_000 };
+/** Ten times what one source may send at once. */
 const MESSAGES = 50_000;
 /** Published without a look at what else there is to do. */
 const CHUNK = 1_000;
@@ -47,10 +51,8 @@ const LIMITED = "internal_error rate_limited true";
 const UNREADABLE = "invalid_envelope unreadable false";
 
 test("fifty thousand messages of one agent: others are answered, it is told, and it is heard again", async (t) => {
-  await using stage = await Stage.open([
-    ["acme", HONEST],
-    ["acme", MALLORY],
-  ]);
+  const agents = [HONEST, MALLORY].map((name) => ["acme", name] as const);
+  await using stage = await Stage.open(agents, { limits: LIMITS });
   const mallory = await stage.agent("acme", MALLORY);
   const honest = await stage.agent("acme", HONEST);
   const service = stage.services[0];
@@ -85,10 +87,10 @@ test("fifty thousand messages of one agent: others are answered, it is told, and
   );
 
   assert.deepEqual([...told.keys()].sort(), [LIMITED, UNREADABLE]);
-  const most = SOURCE_LIMITS.messagesPerSecond * (10 + seconds);
+  const most = LIMITS.messagesPerSecond * (10 + seconds);
   assert.ok(MESSAGES - limited <= most, `${MESSAGES - limited} read of at most ${most}`);
   assert.ok(limited > 0);
-  assert.ok(tasks >= 3, `${tasks} honest tasks`);
+  assert.ok(tasks >= 2, `${tasks} honest tasks`);
   const { counters, alarms } = service.host.status();
   assert.equal(counters.limited, limited);
   assert.equal(counters.rejected, MESSAGES);
@@ -99,6 +101,9 @@ test("fifty thousand messages of one agent: others are answered, it is told, and
   const task = "after";
   await mallory.honest(task);
   await assertCounted(stage, seconds);
+  const records = await readRecords(stage.operator, "tasks");
+  const report = checkLog(records, { domain: "tasks", stream: logStream("tasks") });
+  assert.deepEqual(report.findings, []);
 });
 
 /** Each refusal is in the log, by itself within the rate, or counted under the name of who was refused. */

@@ -304,6 +304,26 @@ test("a list ends while blobs come and go", async () => {
   await writes;
 });
 
+test("a read of a blob ends though its content goes away under it", async () => {
+  await using server = await startNatsServer();
+  await using bus = await connectBus({ servers: server.url, name: "a" });
+  const blobs = bus.openBlobs({ replicas: 1 });
+  const large = new Uint8Array(1_000_000).fill(7);
+  await blobs.put("x", large);
+  assert.equal(Buffer.compare((await blobs.get("x")) ?? one, large), 0);
+  const purge = { filter: "$O.HV_SNAPSHOTS.C.>" };
+  await bus.nats.request("$JS.API.STREAM.PURGE.OBJ_HV_SNAPSHOTS", JSON.stringify(purge));
+  await assert.rejects(within("the read ends", blobs.get("x")), { code: "internal_error" });
+  for (let round = 0; round < 3; round++) {
+    await blobs.put("y", large);
+    const [read] = await within(
+      "read and removed at once",
+      Promise.all([blobs.get("y"), blobs.remove("y")]),
+    );
+    if (read !== undefined) assert.equal(Buffer.compare(read, large), 0);
+  }
+});
+
 test("what a writer left of a blob when it died is removed once it is old, and nothing else", async () => {
   await using server = await startNatsServer();
   await using bus = await connectBus({ servers: server.url, name: "blobs" });

@@ -1,7 +1,6 @@
 /** An agent on the bus: it says things and learns what became of them, observes, asks, and works on tasks. */
 import {
   type Bus,
-  CHECKPOINT_BUCKET,
   type Clock,
   intakeSubject,
   liveSubject,
@@ -10,8 +9,8 @@ import {
 } from "@harmovela/bus";
 import { type Domain, domainOf, isId, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
+import { type Access, openAccess } from "./access.ts";
 import { Beliefs } from "./beliefs.ts";
-import { BucketShelf, type CheckpointShelf } from "./checkpoint-shelf.ts";
 import { CheckpointStore } from "./checkpoint-store.ts";
 import { type CompensateOptions, toCompensated, toCompensation } from "./compensation.ts";
 import { formatCursor, parseCursor } from "./cursor.ts";
@@ -29,13 +28,11 @@ import { taskOf } from "./filter.ts";
 import { Interruptions } from "./interruptions.ts";
 import type { JobFunction } from "./job.ts";
 import type { Observed } from "./lane.ts";
-import { type Logs, StreamLogs } from "./logs.ts";
+import type { Logs } from "./logs.ts";
 import { Observation, type ObserveOptions } from "./observation.ts";
 import { Outbox } from "./outbox.ts";
 import { askService, type Reading, type ReadOptions } from "./reads.ts";
-import { ReplayLogs } from "./replays.ts";
 import { RETRY_DEFAULTS, type RetryOptions } from "./retry.ts";
-import { ServiceShelf } from "./service-shelf.ts";
 import { type SubmitSpec, type TaskAgent, TaskHandle } from "./task-handle.ts";
 import { TaskStream } from "./task-stream.ts";
 import { TaskWatch } from "./task-watch.ts";
@@ -55,7 +52,7 @@ export interface AgentOptions {
    * "services": the services do both for it; what a key of an agent allows is enough. Default "streams",
    * for `connect` with `auth` "services".
    */
-  access?: "streams" | "services";
+  access?: Access;
   retry?: RetryOptions;
   /** Envelopes without a verdict; further calls wait. Default 512. */
   maxOutstanding?: number;
@@ -119,10 +116,15 @@ export class Agent {
     this.#drainMs = options.drainMs ?? DRAIN_MS;
     this.#noServiceMs = bounds.noServiceMs;
     this.#closeBus = closeBus;
-    this.#logs =
-      options.access === "services"
-        ? new ReplayLogs({ bus, clock, tenant, agent })
-        : new StreamLogs(bus, tenant);
+    const access = openAccess(options.access ?? "streams", {
+      bus,
+      clock,
+      tenant,
+      agent,
+      known: (domain) => this.#known.get(domain),
+      read: (verb, params, bounds) => this.read("interruptions", verb, params, bounds),
+    });
+    this.#logs = access.logs;
     const context = { bus, clock, bounds, random };
     this.#outbox = new Outbox(context, options.maxOutstanding ?? OUTSTANDING_MAX);
     this.#tasks = {
@@ -153,7 +155,7 @@ export class Agent {
       ...this.#tasks,
       name: agent,
       clock,
-      checkpoints: new CheckpointStore(this.#openShelf(options.access), tenant),
+      checkpoints: new CheckpointStore(access.shelf, tenant),
       interruptions: this.interruptions,
       interruptionWatch,
       desk: new TokenDesk((verb, params, bounds) => this.read("tasks", verb, params, bounds)),
@@ -370,25 +372,6 @@ export class Agent {
       throw error;
     }
     return handle;
-  }
-
-  #openShelf(access: AgentOptions["access"]): CheckpointShelf {
-    if (access !== "services") {
-      // Made by the service with as many copies as it is told to make.
-      const bucket = { bucket: CHECKPOINT_BUCKET, replicas: 1, mayCreate: false };
-      return new BucketShelf(this.#bus.openBlobs(bucket), this.tenant);
-    }
-    return new ServiceShelf({
-      clock: this.#clock,
-      ask: async (verb, params, timeoutMs) => {
-        // The service must know that the task is this agent's.
-        const seq = this.#known.get("tasks");
-        const seen: JsonObject =
-          seq === undefined ? {} : { seen: formatCursor({ domain: "tasks", seq }) };
-        const asked = { ...seen, ...params };
-        return (await this.read("interruptions", verb, asked, { timeoutMs })).result;
-      },
-    });
   }
 
   async #publishJudged(draft: Draft): Promise<Verdict> {

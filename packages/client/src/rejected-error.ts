@@ -5,6 +5,7 @@ import {
   isWireCode,
   type JsonObject,
   RETRYABLE_BY_CODE,
+  type Retry,
 } from "@harmovela/failure";
 
 /**
@@ -18,12 +19,18 @@ export class RejectedError extends HarmovelaError {
 
   constructor(error: ErrorPayload, envelope?: Envelope) {
     super(error.code, error.message, {
-      retry: error.retryable ? "now" : "never",
+      retry: error.retryable ? whenAgain(error.details) : "never",
       ...(error.details === undefined ? {} : { details: error.details }),
     });
     this.retryable = error.retryable;
     this.envelope = envelope;
   }
+}
+
+/** A service that is told too much says when it will listen again (architecture, section 4). */
+function whenAgain(details: JsonObject = {}): Retry {
+  const { retry_after_ms: afterMs } = details;
+  return typeof afterMs === "number" && afterMs > 0 ? { afterMs } : "now";
 }
 
 /** The error object of a rejection or of a refused read; what is missing is filled in (spec 11, C28). */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, it } from "node:test";
 import { HEADER } from "@harmovela/bus";
-import { HarmovelaError } from "@harmovela/failure";
+import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import { type Draft, RejectedError, type Verdict } from "../src/index.ts";
 import { type Judged, World } from "./world.ts";
 
@@ -143,6 +143,26 @@ describe("publish", () => {
       });
     });
   }
+
+  it("a refusal that says when to come again is told with that time; what is no time is now", async () => {
+    for (const [told, retry] of [
+      [250, { afterMs: 250 }],
+      [-1, "now"],
+      ["250", "now"],
+      [undefined, "now"],
+    ] as const) {
+      await using world = new World();
+      const details: JsonObject = told === undefined ? {} : { retry_after_ms: told };
+      const refusal = { code: "internal_error", message: "m", retryable: true, details };
+      await world.peer({ judge: () => refusal });
+      const { agent } = world.agent();
+      await assert.rejects(world.run(agent.publish(progress("t"))), (error) => {
+        assert.ok(error instanceof RejectedError);
+        assert.deepEqual(error.retry, retry, String(told));
+        return true;
+      });
+    }
+  });
 
   it("families that nobody acknowledges resolve when they are stored", async () => {
     await using world = new World();

@@ -93,8 +93,8 @@ export class Answerer<State> {
 
   constructor(context: AnswererContext<State>) {
     this.#context = context;
-    const { writer: bus, clock, domain } = context.options;
-    this.#replays = new ReplayDesk({ bus, clock, domain });
+    const { writer, carrier = writer, clock, domain } = context.options;
+    this.#replays = new ReplayDesk({ bus: carrier, clock, domain });
   }
 
   open(): void {

@@ -73,6 +73,11 @@ export interface HostOptions<State> {
   writer: Bus;
   /** Serves reads and verdicts; publishes to inboxes only. */
   answerer: Bus;
+  /**
+   * With the writer's rights, for what is read and stored on behalf of agents: so it holds up neither appends
+   * nor the lease. Default the writer.
+   */
+  carrier?: Bus;
   clock: Clock;
   logger: Logger;
   replicas: number;

@@ -1,4 +1,4 @@
-/** From a decider's definition to a running service: two connections and a host (architecture, section 3). */
+/** From a decider's definition to a running service: its connections and a host (architecture, section 3). */
 
 import { randomUUID } from "node:crypto";
 import {
@@ -43,7 +43,7 @@ export interface Acts {
 }
 
 export interface CompanionContext<State> {
-  /** The connection that writes (architecture, section 3). */
+  /** A connection that writes and answers nobody (architecture, section 3). */
   bus: Bus;
   clock: Clock;
   logger: Logger;
@@ -90,7 +90,7 @@ export const LOG_RETENTION_MS: number = 30 * 86_400_000;
 
 export interface RunningService {
   host: Host;
-  /** Drains the host and closes both connections. */
+  /** Drains the host and closes its connections. */
   close(): Promise<void>;
 }
 
@@ -108,76 +108,71 @@ export async function openService<State>(
       "with credentials the setting `authenticated` must be true",
     );
   }
-  const writer = await connectBus({
-    servers,
-    waitOnFirstConnect,
-    name: `${name} writer`,
-    ...(writerAuth === undefined ? {} : { auth: writerAuth }),
-  });
-  try {
-    const answerer = await connectBus({
+  const connections: Bus[] = [];
+  const connectAs = async (role: string, auth: BusAuth | undefined): Promise<Bus> => {
+    const bus = await connectBus({
       servers,
       waitOnFirstConnect,
-      name: `${name} answerer`,
-      ...(answererAuth === undefined ? {} : { auth: answererAuth }),
+      name: `${name} ${role}`,
+      ...(auth === undefined ? {} : { auth }),
     });
-    try {
-      const isAuthenticated = writerAuth !== undefined;
-      const open = waitOnFirstConnect ? openHostPatiently : openHost;
-      let host: Host<State> | undefined;
-      const context: CompanionContext<State> = {
-        bus: writer,
-        clock: systemClock,
-        logger: config.logger.child({ domain: definition.domain, instance }),
-        replicas: config.replicas ?? 1,
-        leading: () => host?.leading(),
-      };
-      const { openActs, companion: openCompanion, ...parts } = definition;
-      const acts = openActs?.(context);
-      const opened = await open({
-        ...parts,
-        ...(acts === undefined ? {} : { acts: acts.verbs }),
-        version: config.version,
-        instance,
-        writer,
-        answerer,
-        clock: systemClock,
-        logger: context.logger,
-        ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
-        ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
-        ...(config.observedEveryMs === undefined
-          ? {}
-          : { observedEveryMs: config.observedEveryMs }),
-        replicas: config.replicas ?? 1,
-        ...(config.snapshotEntries === undefined
-          ? {}
-          : { snapshotEntries: config.snapshotEntries }),
-        retentionMs: config.retentionMs ?? LOG_RETENTION_MS,
-        leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
-        replyPrefix: isAuthenticated
-          ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
-          : () => "_INBOX.",
-        ...(isAuthenticated ? { borderReplyPrefix: BORDER_REPLY_PREFIX } : {}),
-        // Without credentials a flood comes under any name, and a limit would shut its victims out.
-        ...(isAuthenticated ? { sourceLimits: config.sourceLimits ?? SOURCE_LIMITS } : {}),
-      });
-      host = opened;
-      const companion = openCompanion?.(context);
-      return {
-        host: opened,
-        close: async () => {
-          await companion?.close();
-          await opened.close();
-          acts?.close();
-          await Promise.all([writer.close(), answerer.close()]);
-        },
-      };
-    } catch (error) {
-      await answerer.close();
-      throw error;
-    }
+    connections.push(bus);
+    return bus;
+  };
+  const disconnect = () => Promise.all(connections.map((bus) => bus.close()));
+  try {
+    const writer = await connectAs("writer", writerAuth);
+    const answerer = await connectAs("answerer", answererAuth);
+    const carrier = await connectAs("carrier", writerAuth);
+    const isAuthenticated = writerAuth !== undefined;
+    const open = waitOnFirstConnect ? openHostPatiently : openHost;
+    let host: Host<State> | undefined;
+    const context: CompanionContext<State> = {
+      bus: writer,
+      clock: systemClock,
+      logger: config.logger.child({ domain: definition.domain, instance }),
+      replicas: config.replicas ?? 1,
+      leading: () => host?.leading(),
+    };
+    const { openActs, companion: openCompanion, ...parts } = definition;
+    const acts = openActs?.({ ...context, bus: carrier });
+    const opened = await open({
+      ...parts,
+      ...(acts === undefined ? {} : { acts: acts.verbs }),
+      version: config.version,
+      instance,
+      writer,
+      answerer,
+      carrier,
+      clock: systemClock,
+      logger: context.logger,
+      ...(config.tokens === undefined ? {} : { tokens: config.tokens }),
+      ...(config.agentKeys === undefined ? {} : { agentKeys: config.agentKeys }),
+      ...(config.observedEveryMs === undefined ? {} : { observedEveryMs: config.observedEveryMs }),
+      replicas: config.replicas ?? 1,
+      ...(config.snapshotEntries === undefined ? {} : { snapshotEntries: config.snapshotEntries }),
+      retentionMs: config.retentionMs ?? LOG_RETENTION_MS,
+      leaseTtlMs: config.leaseTtlMs ?? LEASE_TTL_MS,
+      replyPrefix: isAuthenticated
+        ? (tenant, source) => `_INBOX.${encodeToken(tenant)}.${encodeToken(source)}.`
+        : () => "_INBOX.",
+      ...(isAuthenticated ? { borderReplyPrefix: BORDER_REPLY_PREFIX } : {}),
+      // Without credentials a flood comes under any name, and a limit would shut its victims out.
+      ...(isAuthenticated ? { sourceLimits: config.sourceLimits ?? SOURCE_LIMITS } : {}),
+    });
+    host = opened;
+    const companion = openCompanion?.(context);
+    return {
+      host: opened,
+      close: async () => {
+        await companion?.close();
+        await opened.close();
+        acts?.close();
+        await disconnect();
+      },
+    };
   } catch (error) {
-    await writer.close();
+    await disconnect();
     throw error;
   }
 }

@@ -17,12 +17,12 @@ export interface SourceLimits {
 }
 
 /**
- * An agent says a few things a second; a service judges some 15,000, or a few dozen of the most laborious,
- * 512 KiB each. So no single sender takes more than an eighth of either for long.
+ * An agent says a few things a second. A service judges some 15,000, but of the most laborious bodies, which are
+ * about 320 KB each, some 15: no single sender takes more than a fifth of that for long.
  */
 export const SOURCE_LIMITS: SourceLimits = {
   messagesPerSecond: 2_000,
-  bytesPerSecond: 4 * 1024 * 1024,
+  bytesPerSecond: 1024 * 1024,
 };
 
 /** A quiet source may say so much at once: a plan with thousands of tasks, or what gathered while it was cut off. */

@@ -6,7 +6,17 @@ const encoder = new TextEncoder();
 
 const VERBS = [
   ...["task", "tree", "history", "why", "delegation", "owner", "children", "list", "session"],
-  ...["token", "status", "nothing", "__proto__", "constructor", "toString", "%2A", "%C3%A9"],
+  ...[
+    "token",
+    "status",
+    "replay",
+    "nothing",
+    "__proto__",
+    "constructor",
+    "toString",
+    "%2A",
+    "%C3%A9",
+  ],
 ];
 const IDS: readonly unknown[] = [
   ...["task_1", "task_2", "", "-", "__proto__", "constructor", "toString", "hasOwnProperty"],
@@ -14,8 +24,21 @@ const IDS: readonly unknown[] = [
 ];
 const OTHERS: readonly unknown[] = [
   ...[0, 1, -1, 1e9, 1.5, 2 ** 53, "1", "", "live", "submitted", "__proto__", null, [], {}, false],
+  ...["start", "end", "HV_LOG_TASKS:1", "HV_LOG_TASKS:-1", "1970-01-01T00:00:00Z"],
+  ...[{ source: "*" }, { type: "task.>" }, { type: "task.*" }, { __proto__: null, target: {} }],
 ];
-const FIELDS = ["task_id", "session_id", "limit", "after", "state", "agent", "silent_ms"];
+const FIELDS = [
+  "task_id",
+  "session_id",
+  "limit",
+  "after",
+  "state",
+  "agent",
+  "silent_ms",
+  "from",
+  "filter",
+  "max",
+];
 
 /** What becomes of a question: it is answered once, or counted as dropped or as answered to nobody. */
 export interface Question {

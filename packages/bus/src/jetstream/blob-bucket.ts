@@ -7,6 +7,7 @@ import { API_ERROR, apiCodeOf } from "../api-error.ts";
 import type { BlobInfo, BlobPage, Blobs, BlobsOptions } from "../port.ts";
 import { BLOB_BUCKET, BLOB_NOTES_MAX } from "../streams.ts";
 import { askApi, askStreams, toJetStreamFailure } from "./api.ts";
+import { readBlob } from "./blob-read.ts";
 import { BlobWalk } from "./blob-walk.ts";
 
 /** Of each chunk that is written, and of each question. */
@@ -55,9 +56,7 @@ export class BlobBucket implements Blobs {
 
   async get(name: string): Promise<Uint8Array | undefined> {
     const bucket = await this.#bucket();
-    // The client checks the digest of what it has read.
-    const data = await this.#ask(() => within(READ_MS_MAX, bucket.getBlob(name)));
-    return data ?? undefined;
+    return this.#ask(() => within(READ_MS_MAX, readBlob(this.#nats, bucket, this.#name, name)));
   }
 
   /** Not the client's own list: that waits for what it was told of, for ever when somebody removes it meanwhile. */

@@ -7,7 +7,7 @@
  *    leader, never the silence of a reader.
  * R3 What was trimmed before it could be read is told (`gap`), and the page goes on behind it: it is looked
  *    at after the page was read.
- * R4 The desk reads over the connection that answers nobody. Of what an agent says nothing gets there but
+ * R4 The desk reads over a connection that answers nobody. Of what an agent says nothing gets there but
  *    escaped names in a filter and a number.
  */
 import {

@@ -142,7 +142,8 @@ async function remove(shelf: Shelf, who: Who, params: JsonObject): Promise<JsonV
   const task = heldTask(shelf, who, textParam(params, "task_id"));
   const id = idParam(params);
   if (task.ended === undefined && task.checkpoints?.has(id)) return { removed: false };
-  await shelf.blobs.remove(checkpointName(who.tenant, task.id, id));
+  const name = checkpointName(who.tenant, task.id, id);
+  await shelf.recent.remove(name, () => shelf.blobs.remove(name));
   return { removed: true };
 }
 

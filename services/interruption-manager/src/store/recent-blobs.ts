@@ -14,6 +14,7 @@ export class RecentBlobs {
   readonly #clock: Clock;
   /** Asked for longest ago first. */
   readonly #held = new Map<string, Held>();
+  readonly #removing = new Map<string, Promise<void>>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -23,6 +24,7 @@ export class RecentBlobs {
     name: string,
     read: () => Promise<Uint8Array | undefined>,
   ): Promise<Uint8Array | undefined> {
+    await this.#removing.get(name);
     const known = this.#held.get(name);
     const data = known?.data ?? read();
     this.forget(name);
@@ -37,6 +39,21 @@ export class RecentBlobs {
     } catch (error) {
       this.forget(name);
       throw error;
+    }
+  }
+
+  /** Removes it when nobody reads it; who wants to read it then waits. */
+  async remove(name: string, work: () => Promise<void>): Promise<void> {
+    const reading = this.#held.get(name)?.data;
+    this.forget(name);
+    const before = this.#removing.get(name);
+    const removing = Promise.allSettled([reading, before]).then(work);
+    const quiet = removing.catch(() => undefined);
+    this.#removing.set(name, quiet);
+    try {
+      await removing;
+    } finally {
+      if (this.#removing.get(name) === quiet) this.#removing.delete(name);
     }
   }
 
