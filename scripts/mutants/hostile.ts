@@ -35,7 +35,7 @@ export const HOSTILE_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "hostile: one source asks until nobody else can",
-    file: `${HOST}/reads-under-way.ts`,
+    file: `${HOST}/reads/reads-under-way.ts`,
     find: "this.#all >= ALL_MAX || own >= READS_PER_SOURCE_MAX",
     replace: "this.#all >= ALL_MAX",
     tests: [at("reads-under-way")],

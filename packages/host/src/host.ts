@@ -16,13 +16,13 @@ import {
 import type { Domain, Instant } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { Alarms } from "./alarms.ts";
-import { Answerer, type View } from "./answerer.ts";
 import { AuditBook } from "./audit/book.ts";
 import { Counters } from "./counters.ts";
 import { Fold, FoldError } from "./fold.ts";
 import { LateWork } from "./late-work.ts";
 import { ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
+import { Answerer, type View } from "./reads/answerer.ts";
 import { Releases } from "./releases.ts";
 import { assertSameStream } from "./same-streams.ts";
 import { threadPacking } from "./snapshot/format.ts";
@@ -154,7 +154,6 @@ class RunningHost<State> implements Host<State> {
     this.#answerer = new Answerer({
       options,
       counters: this.#counters,
-      alarms: this.#alarms,
       audit: this.#audit,
       view: () => this.#view(this.#term?.isOpen ? this.#term.last : this.#fold.position),
       isServing: () => this.#isCaughtUp && this.#failure === undefined,

@@ -5,7 +5,7 @@ import { type CoreMessage, HEADER, logStream } from "@harmovela/bus";
 import type { Envelope } from "@harmovela/envelope";
 import type { ErrorPayload } from "@harmovela/failure";
 import { startNatsServer } from "@harmovela/testkit";
-import { READS_PER_SOURCE_MAX } from "../src/reads-under-way.ts";
+import { READS_PER_SOURCE_MAX } from "../src/reads/reads-under-way.ts";
 import { hurriedClock } from "./altered.ts";
 import {
   ask,

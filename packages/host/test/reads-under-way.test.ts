@@ -1,7 +1,7 @@
 /** What questions may take up: in all, and of one source (architecture, section 3). */
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { READS_PER_SOURCE_MAX, ReadsUnderWay } from "../src/reads-under-way.ts";
+import { READS_PER_SOURCE_MAX, ReadsUnderWay } from "../src/reads/reads-under-way.ts";
 
 test("one source has its share, and all together have a bound; what has ended makes room", () => {
   const reads = new ReadsUnderWay();

@@ -1,42 +1,26 @@
-/**
- * Reads and `$SRV` discovery over the answering connection (architecture, section 3). Answers go to
- * inboxes only: a reply subject elsewhere could forge a log entry, so it is dropped and counted.
- */
+/** Reads, acts, replays and `$SRV` discovery over the answering connection (architecture, section 3). */
 import {
   type CoreMessage,
   decodeEntry,
-  isUnderInbox,
   logStream,
   parseRpcSubject,
-  type RpcAddress,
   type Subscription,
 } from "@harmovela/bus";
-import { type Envelope, type Grants, type Instant, isId, mayRead } from "@harmovela/envelope";
-import {
-  HarmovelaError,
-  type JsonObject,
-  type JsonValue,
-  toHarmovelaError,
-} from "@harmovela/failure";
-import type { Alarms } from "./alarms.ts";
-import type { AuditBook } from "./audit/book.ts";
-import { askedRecord } from "./audit/record.ts";
-import type { Counters } from "./counters.ts";
+import type { Envelope, Instant } from "@harmovela/envelope";
+import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
+import type { HostStatus } from "../host.ts";
+import type { Act } from "../options.ts";
+import { ReplayDesk } from "../replay/desk.ts";
+import { Turns } from "../replay/turns.ts";
 import { listenForDiscovery } from "./discovery.ts";
-import { grantsOf } from "./grants.ts";
-import type { HostStatus } from "./host.ts";
-import type { Act, HostOptions } from "./options.ts";
+import { parseParams } from "./params.ts";
 import { ReadsUnderWay } from "./reads-under-way.ts";
-import { ReplayDesk } from "./replay/desk.ts";
-import { Turns } from "./replay/turns.ts";
+import { type Asked, errorOf, Reception, type ReceptionContext } from "./reception.ts";
 
 /** A read that names a cursor waits for it this long. */
 const CURSOR_WAIT_MS_MAX = 5_000;
 /** How often it looks whether the cursor was reached. */
 const CURSOR_LOOK_MS = 10;
-/** An answer must fit into one message. */
-const ANSWER_BYTES_MAX = 900_000;
-const PARAMS_BYTES_MAX = 64 * 1024;
 /** An act may bring a part of something larger, in base64. */
 const ACT_BYTES_MAX = 512 * 1024;
 /** Acts under way or waiting in one process: each may hold such a part. */
@@ -53,12 +37,7 @@ export interface View<State> {
   source: object;
 }
 
-export interface AnswererContext<State> {
-  options: HostOptions<State>;
-  counters: Counters;
-  alarms: Alarms;
-  /** Where it is recorded who was answered what. */
-  audit: AuditBook | undefined;
+export interface AnswererContext<State> extends ReceptionContext<State> {
   view(): View<State>;
   isServing(): boolean;
   /** Calls `answer` once everything up to the view's position is stored, or `drop` when it never will be. */
@@ -83,13 +62,11 @@ const ISSUING_VERB = "token";
 /** The read of the log itself, which every service has. */
 const REPLAY_VERB = "replay";
 
-const decoder = new TextDecoder();
-
 export class Answerer<State> {
   readonly #context: AnswererContext<State>;
   #subscriptions: Subscription[] = [];
   readonly #underWay = new ReadsUnderWay();
-  #isClosed = false;
+  readonly #reception: Reception<State>;
   readonly #replays: ReplayDesk;
   readonly #acting = new Turns({
     atOnce: ACTS_AT_ONCE,
@@ -100,6 +77,7 @@ export class Answerer<State> {
   constructor(context: AnswererContext<State>) {
     this.#context = context;
     const { writer, carrier = writer, clock, domain } = context.options;
+    this.#reception = new Reception(context, [ISSUING_VERB]);
     this.#replays = new ReplayDesk({ bus: carrier, clock, domain });
   }
 
@@ -120,59 +98,49 @@ export class Answerer<State> {
     const { counters, status } = this.#context;
     const discovery = listenForDiscovery(
       { options: this.#context.options, counters, status, builtIn: [REPLAY_VERB] },
-      (reply, answer) => this.#reply(reply, "_INBOX.", answer),
+      (reply, answer) => this.#reception.reply(reply, "_INBOX.", answer),
     );
     this.#subscriptions = [reads, issues, ...acting, ...discovery];
   }
 
   close(): void {
-    this.#isClosed = true;
+    this.#reception.close();
     for (const subscription of this.#subscriptions.splice(0)) subscription.close();
     this.#replays.close();
   }
 
   #onRead(message: CoreMessage, isIssue: boolean): void {
-    const to = parseRpcSubject(message.subject);
     const { options, counters } = this.#context;
+    const verb = parseRpcSubject(message.subject)?.verb;
     const isIssuing = options.issueToken !== undefined && options.tokens !== undefined;
-    if (isIssue !== (isIssuing && to?.verb === ISSUING_VERB)) return;
-    if (to !== undefined && Object.hasOwn(options.acts ?? {}, to.verb)) return;
-    const prefix = this.#prefixFor(message, to);
-    if (to === undefined || prefix === undefined) return;
+    if (isIssue !== (isIssuing && verb === ISSUING_VERB)) return;
+    if (verb !== undefined && Object.hasOwn(options.acts ?? {}, verb)) return;
+    const asked = this.#reception.receive(message);
+    if (asked === undefined) return;
     counters.add("reads");
-    const refusal = this.#refusalOf(to, prefix);
-    if (refusal !== undefined) {
-      const error = refusal.toErrorPayload() as unknown as JsonObject;
-      this.#conclude(message, to, prefix, { error });
-      return;
-    }
-    if (to.verb === "status") {
+    if (!this.#reception.admit(asked)) return;
+    const { tenant, source } = asked.to;
+    if (verb === "status") {
       // Rests on nothing that is not stored, and is needed most when everything else waits.
-      this.#conclude(message, to, prefix, { status: this.#statusFor(prefix) });
+      this.#reception.answer(asked, { status: this.#statusFor(asked) });
       return;
     }
-    const { tenant, source } = to;
     if (!this.#underWay.begin(tenant, source)) {
-      const busy = new HarmovelaError("internal_error", "too many reads", {
-        category: "dependency",
-        details: { reason: "rate_limited" },
-      });
-      this.#conclude(message, to, prefix, {
-        error: busy.toErrorPayload() as unknown as JsonObject,
-      });
+      const details = { reason: "rate_limited" };
+      const facts = { category: "dependency", details } as const;
+      this.#reception.fail(asked, new HarmovelaError("internal_error", "too many reads", facts));
       return;
     }
     const end = (answer: JsonObject): void => {
       this.#underWay.end(tenant, source);
-      this.#conclude(message, to, prefix, answer);
+      this.#reception.answer(asked, answer);
     };
-    const fail = (error: unknown): void =>
-      end({ error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject });
-    if (to.verb === REPLAY_VERB) {
-      this.#replay(to, message.data).then(end, fail);
+    const fail = (error: unknown): void => end({ error: errorOf(error) });
+    if (verb === REPLAY_VERB) {
+      this.#replay(asked).then(end, fail);
       return;
     }
-    const answered = isIssue ? this.#issue(to, message.data) : this.#answer(to, message.data);
+    const answered = isIssue ? this.#issue(asked) : this.#answer(asked);
     answered.then((found) => {
       if (found === undefined) {
         this.#underWay.end(tenant, source);
@@ -187,66 +155,23 @@ export class Answerer<State> {
     }, fail);
   }
 
-  /** Answers, and has it recorded; of an issued token the log says it. */
-  #conclude(message: CoreMessage, to: RpcAddress, prefix: string, answer: JsonObject): void {
-    const { audit, options } = this.#context;
-    if (audit !== undefined && !(to.verb === ISSUING_VERB && answer.error === undefined)) {
-      const isOperator = options.borderReplyPrefix !== undefined && !this.#isAcross(prefix);
-      const asker = { source: to.source, verb: to.verb, at: new Date(), isOperator };
-      // With keys nobody has such a name; without, it says nothing about anybody.
-      if (!isId(to.tenant) || !isId(to.source)) audit.lose(1);
-      else audit.add(to.tenant, askedRecord(asker, message.data, answer));
-    }
-    this.#reply(message.reply, prefix, answer);
-  }
-
-  /** Why this question is not answered to whoever asks it (spec 9.7). */
-  #refusalOf(to: { tenant: string; source: string }, prefix: string): HarmovelaError | undefined {
-    const { domain } = this.#context.options;
-    const grants = this.#grantsOf(to, prefix);
-    if (grants === undefined || mayRead(grants, domain)) return undefined;
-    const details = { check: "scope", scope: `read:${domain}` };
-    return new HarmovelaError("unauthorized", "the connection lacks a scope", { details });
-  }
-
-  /** Undefined: whatever it likes. That is an operator, who sits on this side of the border and stands in no registry. */
-  #grantsOf(
-    { tenant, source }: { tenant: string; source: string },
-    prefix: string,
-  ): Grants | undefined {
-    const { grants } = this.#context.options;
-    if (grants === undefined) return undefined;
-    return this.#isAcross(prefix) ? grantsOf(grants, tenant, source) : grants.of(tenant, source);
-  }
-
-  /** The question comes out of the account of a tenant. */
-  #isAcross(prefix: string): boolean {
-    return prefix === this.#context.options.borderReplyPrefix;
-  }
-
   /** Counters and alarms are about all tenants, so a tenant hears of neither. */
-  #statusFor(prefix: string): JsonValue {
+  #statusFor(asked: Asked): JsonValue {
     const status = this.#context.status();
-    if (!this.#isAcross(prefix)) return status as unknown as JsonValue;
+    if (!this.#reception.isTenant(asked)) return status as unknown as JsonValue;
     const { domain, service, instance, role, isReady, position, isSettled } = status;
     return { domain, service, instance, role, isReady, position, isSettled };
   }
 
   /** A question that changes something beside the state. It is answered while this replica leads, else by another. */
   #onAct(message: CoreMessage, act: Act): void {
-    const to = parseRpcSubject(message.subject);
     const { counters, leading } = this.#context;
     if (leading() === undefined) return;
-    const prefix = this.#prefixFor(message, to);
-    if (to === undefined || prefix === undefined) return;
+    const asked = this.#reception.receive(message);
+    if (asked === undefined) return;
     counters.add("acts");
-    const refusal = this.#refusalOf(to, prefix);
-    if (refusal !== undefined) {
-      const error = refusal.toErrorPayload() as unknown as JsonObject;
-      this.#conclude(message, to, prefix, { error });
-      return;
-    }
-    const { tenant, source } = to;
+    if (!this.#reception.admit(asked)) return;
+    const { tenant, source } = asked.to;
     this.#acting
       .run(JSON.stringify([tenant, source]), async () => {
         const params = parseParams(message.data, ACT_BYTES_MAX);
@@ -254,11 +179,8 @@ export class Answerer<State> {
         return act({ tenant, source }, params);
       })
       .then(
-        (result) => this.#conclude(message, to, prefix, { result }),
-        (error: unknown) =>
-          this.#conclude(message, to, prefix, {
-            error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject,
-          }),
+        (result) => this.#reception.answer(asked, { result }),
+        (error: unknown) => this.#reception.fail(asked, error),
       );
   }
 
@@ -276,38 +198,16 @@ export class Answerer<State> {
     await this.#until(() => (status().seen[domain] ?? 0) >= Number(match?.[2]));
   }
 
-  async #replay(to: { tenant: string; source: string }, data: Uint8Array): Promise<JsonObject> {
+  async #replay({ to, data }: Asked): Promise<JsonObject> {
     this.#context.counters.add("replays");
     return { result: await this.#replays.answer(to, parseParams(data)) };
   }
 
-  /** What allows the reply to a question; undefined, and counted, when nothing does. */
-  #prefixFor(
-    { reply }: CoreMessage,
-    to: { tenant: string; source: string } | undefined,
-  ): string | undefined {
-    const { counters } = this.#context;
-    const prefix = to === undefined || reply === "" ? undefined : this.#prefixOf(reply, to);
-    if (to === undefined || reply === "") counters.add("dropped");
-    else if (prefix === undefined) counters.add("replies_dropped");
-    return prefix;
-  }
-
-  /** What allows a reply there; undefined when nothing does. */
-  #prefixOf(reply: string, to: { tenant: string; source: string }): string | undefined {
-    const { replyPrefix, borderReplyPrefix } = this.#context.options;
-    const own = replyPrefix(to.tenant, to.source);
-    if (isUnderInbox(reply, own)) return own;
-    if (borderReplyPrefix === undefined || !isUnderInbox(reply, borderReplyPrefix))
-      return undefined;
-    return borderReplyPrefix;
-  }
-
   /** Undefined when it is another replica's to answer. */
-  async #issue(
-    { tenant, source }: { tenant: string; source: string },
-    data: Uint8Array,
-  ): Promise<{ view: View<State>; answer: JsonObject } | undefined> {
+  async #issue({
+    to: { tenant, source },
+    data,
+  }: Asked): Promise<{ view: View<State>; answer: JsonObject } | undefined> {
     const issued = await this.#context.issueToken({ tenant, source, params: parseParams(data) });
     if (issued === undefined) return undefined;
     const { view, result } = issued;
@@ -315,10 +215,7 @@ export class Answerer<State> {
     return { view, answer: { position, result } };
   }
 
-  async #answer(
-    to: { tenant: string; source: string; verb: string },
-    data: Uint8Array,
-  ): Promise<{ view: View<State>; answer: JsonObject }> {
+  async #answer({ to, data }: Asked): Promise<{ view: View<State>; answer: JsonObject }> {
     const { options } = this.#context;
     const stream = logStream(options.domain);
     const handler = Object.hasOwn(options.reads, to.verb) ? options.reads[to.verb] : undefined;
@@ -348,7 +245,7 @@ export class Answerer<State> {
       answer = { position: `${stream}:${position}`, result };
     } catch (error) {
       // "There is no such task" rests on the state as much as any other answer.
-      answer = { error: toHarmovelaError(error).toErrorPayload() as unknown as JsonObject };
+      answer = { error: errorOf(error) };
     }
     // The state may have moved on while the handler waited: the answer rests on all of it.
     const { source, position: reached } = this.#context.view();
@@ -385,38 +282,4 @@ export class Answerer<State> {
       await new Promise<void>((resolve) => clock.after(CURSOR_LOOK_MS, resolve));
     }
   }
-
-  #reply(reply: string, prefix: string, answer: JsonObject): void {
-    const { options, counters } = this.#context;
-    if (this.#isClosed) return;
-    if (reply === "") {
-      counters.add("dropped");
-      return;
-    }
-    if (!isUnderInbox(reply, prefix)) {
-      counters.add("replies_dropped");
-      return;
-    }
-    let data = Buffer.from(JSON.stringify(answer));
-    if (data.length > ANSWER_BYTES_MAX) {
-      const error = new HarmovelaError("invalid_query", "the answer is too large; ask for less");
-      data = Buffer.from(JSON.stringify({ error: error.toErrorPayload() }));
-    }
-    options.answerer.publish(reply, {}, data);
-  }
-}
-
-function parseParams(data: Uint8Array, bytesMax = PARAMS_BYTES_MAX): JsonObject {
-  if (data.length === 0) return {};
-  if (data.length > bytesMax) throw new HarmovelaError("invalid_query", "too large");
-  let params: unknown;
-  try {
-    params = JSON.parse(decoder.decode(data));
-  } catch {
-    throw new HarmovelaError("invalid_query", "the question is not JSON");
-  }
-  if (params === null || typeof params !== "object" || Array.isArray(params)) {
-    throw new HarmovelaError("invalid_query", "the question must be a JSON object");
-  }
-  return params as JsonObject;
 }

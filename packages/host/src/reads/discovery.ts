@@ -1,9 +1,9 @@
 /** NATS micro services discovery: PING, INFO and STATS, for all, by name and by id. */
 import type { Subscription } from "@harmovela/bus";
 import type { JsonObject, JsonValue } from "@harmovela/failure";
-import type { Counters } from "./counters.ts";
-import type { HostStatus } from "./host.ts";
-import type { HostOptions } from "./options.ts";
+import type { Counters } from "../counters.ts";
+import type { HostStatus } from "../host.ts";
+import type { HostOptions } from "../options.ts";
 
 export interface DiscoveryContext<State> {
   options: HostOptions<State>;
