@@ -130,18 +130,24 @@ export function withdrawNamed(
   if (claims?.length !== 0 || !isOfEvent || cause === undefined) return;
   const event = tenant.events.get(cause);
   if (event !== undefined) {
-    if (event.key === undefined) event.withdrawn ??= withdrawal;
+    if (event.key !== undefined) return;
+    event.withdrawn ??= withdrawal;
+    event.takenBack ??= new Map();
+    takeBack(event.takenBack, withdrawal);
     return;
   }
   const missing = openMissing(tenant, cause);
-  const { withdrawn } = missing;
-  if (withdrawn.size < EARLY_WITHDRAWALS_MAX && !withdrawn.has(source)) {
-    withdrawn.set(source, withdrawal);
-  }
+  takeBack(missing.withdrawn, withdrawal);
   if (missing.index >= 0) return;
   missing.due = at;
   missing.order = seq;
   state.early.add(missing);
+}
+
+function takeBack(early: Map<string, Withdrawal>, withdrawal: Withdrawal): void {
+  if (early.size < EARLY_WITHDRAWALS_MAX && !early.has(withdrawal.by)) {
+    early.set(withdrawal.by, withdrawal);
+  }
 }
 
 /** What an event claimed, where it claimed anything. */
@@ -153,12 +159,12 @@ function spokenBy(event: Known | undefined): Spoken | undefined {
 export function withdrawEarly(
   state: AttesterState,
   event: Known,
-  withdrawals: readonly (Withdrawal | undefined)[],
+  early: ReadonlyMap<string, Withdrawal>,
   at: Instant,
 ): void {
   const { key, source } = event;
-  for (const withdrawal of withdrawals) {
-    if (withdrawal === undefined) continue;
+  if (key === undefined) event.takenBack = new Map(early);
+  for (const withdrawal of early.values()) {
     if (key !== undefined && !mayWithdraw(withdrawal.by, { source, key })) continue;
     event.withdrawn = withdrawal;
     if (event.isLive) endLive(state, event, at);

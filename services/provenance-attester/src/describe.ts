@@ -61,6 +61,7 @@ function describeEvent(state: AttesterState, event: Known): JsonObject {
     isAmbiguous: event.isAmbiguous,
     isLost: isLost(state, event),
     withdrawn: event.withdrawn?.id ?? null,
+    takenBack: idsOf(event.takenBack?.values() ?? []),
     truncated: event.truncated ?? null,
     citedBy: idsOf(event.citedBy ?? []),
     chain: `${result} ${checked} ${firstBad?.reason ?? ""}`,

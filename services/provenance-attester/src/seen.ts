@@ -48,7 +48,8 @@ export function see(
     assertLive(state, event, envelope, at);
     withdrawNamed(state, name, entry);
   }
-  withdrawEarly(state, event, [...(missing?.withdrawn.values() ?? []), known?.withdrawn], at);
+  const early = missing?.withdrawn ?? known?.takenBack;
+  if (early !== undefined) withdrawEarly(state, event, early, at);
   for (const wait of missing?.waits ?? []) markSeen(state, wait);
   return event;
 }
@@ -114,6 +115,7 @@ function createKnown(
     key: undefined,
     isLive: false,
     withdrawn: undefined,
+    takenBack: undefined,
     truncated: undefined,
     citedBy: undefined,
     citation: undefined,

@@ -80,6 +80,8 @@ export interface Known {
   key: string | undefined;
   isLive: boolean;
   withdrawn: Withdrawal | undefined;
+  /** By each source that took it back while it asserted nothing: a claim may yet take its place. */
+  takenBack: Map<string, Withdrawal> | undefined;
   /** The event that told that its evidence is lost. */
   truncated: string | undefined;
   /** Live assertions that rest on it, and its place among those of its log. */
