@@ -30,6 +30,7 @@ export function envelope(
 
 export interface Answer {
   type: string;
+  causation_id?: string;
   payload: {
     cursor?: string;
     pending?: boolean;

@@ -4,6 +4,8 @@ import { after, before, describe, test } from "node:test";
 import { HEADER, INTAKE_SUBJECT_LENGTH_MAX } from "@harmovela/bus";
 import type { Envelope } from "@harmovela/envelope";
 import { generateTokenKeys, openTokenKeys } from "@harmovela/host";
+import { readAudit, type Stored } from "../../packages/host/test/audit-log.ts";
+import { eventually } from "../chaos/deadline.ts";
 import { envelope } from "../chaos/sender.ts";
 import { accepted, DEADLINE_MS, HONEST, MALLORY, refused, Scene, WORKER } from "./attack-scene.ts";
 import type { Stage } from "./attack-stage.ts";
@@ -252,4 +254,34 @@ describe("what may come in and does no harm", () => {
       },
       { stored: 2 },
     ));
+});
+
+describe("the record of all this", () => {
+  test("each attack that reached a service stands in it, with what was wrong, and nothing else of the attacker", async () => {
+    const read = async () => {
+      const domains = ["tasks", "beliefs", "interruptions"] as const;
+      const all = await Promise.all(domains.map((domain) => readAudit(stage.operator, domain)));
+      const isOfMallory = ({ source, verdict }: Stored) =>
+        source === MALLORY && verdict === "refused";
+      const records = all.flat().filter(isOfMallory);
+      const judged = records.filter(({ verb }) => verb === undefined);
+      const counted = judged.reduce((sum, { count = 1 }) => sum + count, 0);
+      return { judged, counted, asked: records.filter(({ verb }) => verb !== undefined) };
+    };
+    const { judged, counted, asked } = await eventually(DEADLINE_MS, "the record", async () => {
+      const found = await read();
+      const isWhole = found.counted >= mallory.refusals.length && found.asked.length > 0;
+      return isWhole ? found : undefined;
+    });
+    assert.ok(mallory.refusals.length > 20);
+    for (const { causation_id: id, payload } of mallory.refusals) {
+      if (id === undefined) continue;
+      const found = judged.filter(({ event_id }) => event_id === id);
+      const told = found.map(({ tenant, code }) => [tenant, code]);
+      assert.deepEqual(told, [["acme", payload.error?.code]], id);
+    }
+    assert.equal(counted, mallory.refusals.length);
+    const questions = asked.map(({ verb, code }) => [verb, code]);
+    assert.deepEqual(questions, [["token", "unauthorized"]]);
+  });
 });

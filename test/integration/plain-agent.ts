@@ -26,6 +26,8 @@ export class PlainAgent {
   readonly tenant: string;
   readonly name: string;
   readonly violations: Violation[] = [];
+  /** Verdicts that refused what it said. */
+  readonly refusals: Answer[] = [];
 
   private constructor(nats: NatsConnection, tenant: string, name: string) {
     this.nats = nats;
@@ -89,7 +91,9 @@ export class PlainAgent {
       all.set(name, value);
     this.nats.publish(subject, body, { headers: all });
     const answer = await within(DEADLINE_MS, `a verdict on ${subject}`, first(answers));
-    return answer.json<Answer>();
+    const verdict = answer.json<Answer>();
+    if (verdict.type.endsWith("rejected")) this.refusals.push(verdict);
+    return verdict;
   }
 
   intake(type: string): string {
