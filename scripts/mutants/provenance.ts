@@ -78,8 +78,8 @@ export const PROVENANCE_MUTANTS: readonly Mutant[] = [
   {
     name: "provenance: what is forgotten depends on the order of other logs",
     file: `${SERVICE}/src/seen.ts`,
-    find: "[...(missing?.withdrawn.values() ?? []), known?.withdrawn]",
-    replace: "[...(missing?.withdrawn.values() ?? [])]",
+    find: "missing?.withdrawn ?? known?.takenBack",
+    replace: "missing?.withdrawn",
     tests: [at("attester.prop")],
   },
   {

@@ -14,6 +14,7 @@ import {
 } from "@harmovela/delegation-coordinator";
 import type { Decider, Domain } from "@harmovela/envelope";
 import {
+  type GrantsRegistry,
   type Host,
   type HostStatus,
   instantPacking,
@@ -41,6 +42,15 @@ const PURITY_EVERY = 41;
 const STRICT = {
   authenticated: true,
   defaultProfiles: ["harmovela.coordination.v1", "harmovela.security.v1"],
+};
+/** Some have roles and some few scopes; what a body says of either is compared with it. */
+const GRANTS: GrantsRegistry = {
+  of: (_tenant, source) => {
+    if (source === "agent:a") return { roles: ["operator"] };
+    if (source !== "agent:c") return { roles: [] };
+    return { roles: [], scopes: ["write:*", "read:tasks", "subscribe:task.*", "deploy:web"] };
+  },
+  listen: () => {},
 };
 /** So little that it is met now and then. */
 const LIMITS: SourceLimits = { messagesPerSecond: 2, bytesPerSecond: 20_000 };
@@ -120,7 +130,7 @@ export class World implements AsyncDisposable {
       tokens: SIM_TOKEN_KEYS,
       leaseTtlMs: LEASE_TTL_MS,
       replyPrefix: () => "_INBOX.",
-      ...(this.#limits === undefined ? {} : { sourceLimits: this.#limits }),
+      ...(this.#limits === undefined ? {} : { sourceLimits: this.#limits, grants: GRANTS }),
     });
     const host = await settled(this.clock, opening);
     await settled(this.clock, host.untilLeading());
