@@ -284,8 +284,9 @@ describe("publish", () => {
     assert.deepEqual(peer.logged, ids);
   });
 
-  it("M19 100,000 at once, one in a hundred fails: each has its outcome and one entry at most", async () => {
-    const total = 100_000;
+  it("M19 so many at once, one in a hundred fails: each has its outcome and one entry at most", async () => {
+    // HARMOVELA_AT_ONCE=100000: as many as were reported, in a minute.
+    const total = Number(process.env.HARMOVELA_AT_ONCE ?? 20_000);
     const inFlightMax = 512;
     await using world = new World();
     const kindOf = (id: string): number => Number(id.slice(4)) % 400;
