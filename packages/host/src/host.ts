@@ -426,6 +426,8 @@ class RunningHost<State> implements Host<State> {
     const { leadership, position, intake: judged } = this.#fold;
     assertSameStream("log", log, leadership, position);
     assertSameStream("intake", intake, leadership, judged);
+    // Whoever closes from here on finds the term.
+    if (this.#isClosing) return true;
     const term = new Term({
       options,
       fold: this.#fold,

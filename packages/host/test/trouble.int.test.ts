@@ -1,7 +1,13 @@
 /** A bus that falls silent, refuses or ends at the worst moment: the service goes on, or stops and says why. */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { type AppendFailure, type Bus, intakeStreamSpec, logStream } from "@harmovela/bus";
+import {
+  type AppendFailure,
+  type Bus,
+  intakeStream,
+  intakeStreamSpec,
+  logStream,
+} from "@harmovela/bus";
 import { HarmovelaError } from "@harmovela/failure";
 import { startNatsServer } from "@harmovela/testkit";
 import { altered, hurriedClock } from "./altered.ts";
@@ -94,6 +100,36 @@ describe("at the take-over", () => {
     await counter.host.untilLeading();
     assert.equal((await verdict).type, "event.acknowledged");
     assert.equal(counter.host.status().counters.recoveries, 1);
+  });
+
+  test("close() in the midst of it ends the service: it does not lead after all", async () => {
+    await using server = await startNatsServer();
+    let arrive = (): void => {};
+    const arrived = new Promise<void>((resolve) => {
+      arrive = resolve;
+    });
+    let open = (): void => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const around = (bus: Bus): Bus =>
+      altered<Bus>(bus, {
+        streamState: async (stream) => {
+          if (stream === intakeStream("tasks")) {
+            arrive();
+            await opened;
+          }
+          return bus.streamState(stream);
+        },
+      });
+    const counter = await openCounter(server.url, { around });
+    await arrived;
+    const closed = counter.host.close().then(() => "closed");
+    open();
+    const late = new Promise((resolve) => setTimeout(resolve, 20_000, "not closed").unref());
+    assert.equal(await Promise.race([closed, late]), "closed");
+    assert.equal(counter.host.status().role, "stopped");
+    await counter[Symbol.asyncDispose]();
   });
 
   test("close() ends a service whose epoch cannot be stored", async () => {
