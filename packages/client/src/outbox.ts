@@ -4,8 +4,8 @@
  * the order of the calls, up to the bound of outstanding envelopes; beyond it the calls wait.
  */
 import type { Subscription } from "@harmovela/bus";
+import { Fifo } from "@harmovela/envelope";
 import { HarmovelaError } from "@harmovela/failure";
-import { Fifo } from "./fifo.ts";
 import { type Message, type Outcome, Publication, type PublicationContext } from "./publication.ts";
 import type { Stored, Verdict } from "./verdict.ts";
 

@@ -4,7 +4,7 @@
  * J1 One intake message makes at most one entry.
  * J2 A verdict speaks of a stored entry: it is tagged with the newest position it may rest on.
  */
-import type { StoredMessage } from "@harmovela/bus";
+import { HEADER, type StoredMessage } from "@harmovela/bus";
 import {
   type Decision,
   deriveId,
@@ -243,19 +243,18 @@ function refuse<State>(
   type?: string,
 ): void {
   const { tenant, source, sent } = refused;
-  const answer = answerContext(context, message, now, refused);
-  let made: Envelope | undefined;
-  // Mostly somebody wants it; of a flood beyond every rate perhaps nobody does.
-  const rejection = (): Envelope => {
-    made ??= toRejection(answer, sent, error, type);
-    return made;
-  };
   context.counters.add("rejected");
-  if (context.rate.takes(tenant, source, now)) {
+  const isLogged = context.rate.takes(tenant, source, now);
+  // Of a flood beyond every rate perhaps nobody wants to hear.
+  if (!isLogged && message.header(HEADER.replyTo) === "") return;
+  const answer = answerContext(context, message, now, refused);
+  // Made now: whoever waits for it until it is stored must not hold the refused envelope, which may be large.
+  const rejection = toRejection(answer, sent, error, type);
+  if (isLogged) {
     const isFinal = refused.isOccupying && !error.retryable && sent !== undefined;
     context.writer.event({
       tenant,
-      envelope: rejection(),
+      envelope: rejection,
       cause: { in: message.seq },
       at: now,
       traceparent: traceparentOf(message),
@@ -263,7 +262,7 @@ function refuse<State>(
       ...aboutIn(sent),
     });
   }
-  sendVerdict(context.verdicts, message, refused, context.writer.last, rejection);
+  sendVerdict(context.verdicts, message, refused, context.writer.last, () => rejection);
 }
 
 /** What the refused envelope says of itself and its refusal does not repeat. */

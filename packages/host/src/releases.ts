@@ -2,6 +2,8 @@
  * Things that may leave the process only when the log entry they speak of is stored
  * (architecture, section 6: tagged with the last folded sequence, released when that is acked).
  */
+import { Fifo } from "@harmovela/envelope";
+
 interface Waiting {
   seq: number;
   release: () => void;
@@ -9,8 +11,7 @@ interface Waiting {
 }
 
 export class Releases {
-  #waiting: Waiting[] = [];
-  #head = 0;
+  #waiting = new Fifo<Waiting>();
   #released = 0;
 
   /**
@@ -26,26 +27,21 @@ export class Releases {
   releaseUpTo(acked: number): void {
     this.#released = Math.max(this.#released, acked);
     for (;;) {
-      const next = this.#waiting[this.#head];
+      const next = this.#waiting.peek();
       if (next === undefined || next.seq > this.#released) break;
-      this.#head += 1;
+      this.#waiting.shift();
       next.release();
-    }
-    if (this.#head > 1024 && this.#head * 2 > this.#waiting.length) {
-      this.#waiting = this.#waiting.slice(this.#head);
-      this.#head = 0;
     }
   }
 
   /** Gives up what was not released: whoever waits asks again. */
   clear(): void {
-    const dropped = this.#waiting.slice(this.#head);
-    this.#waiting = [];
-    this.#head = 0;
-    for (const { drop } of dropped) drop?.();
+    const dropped = this.#waiting;
+    this.#waiting = new Fifo();
+    for (let next = dropped.shift(); next !== undefined; next = dropped.shift()) next.drop?.();
   }
 
   get size(): number {
-    return this.#waiting.length - this.#head;
+    return this.#waiting.size;
   }
 }

@@ -109,7 +109,8 @@ export class JetStreamReader implements Reader {
     } else {
       taken = this.#buffer.slice(this.#head, this.#head + count);
       this.#head += count;
-      if (this.#head >= this.#maxBuffered) {
+      // What was taken must not be held by the rest: messages may be large.
+      if (2 * this.#head >= this.#buffer.length) {
         this.#buffer = this.#buffer.slice(this.#head);
         this.#head = 0;
       }

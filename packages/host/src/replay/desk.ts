@@ -27,7 +27,7 @@ import { parseReplayQuestion, type ReplayQuestion } from "./question.ts";
 import { Turns } from "./turns.ts";
 
 /** Pages put together at a time; each holds a megabyte or two. */
-const PAGES_AT_ONCE = 16;
+const PAGES_AT_ONCE = 4;
 /** Questions under way: what waits is small. */
 const REPLAYS_MAX = 1_000;
 /** Questions of one agent under way: one for each of its observations, and some. */
