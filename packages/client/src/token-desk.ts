@@ -1,5 +1,5 @@
 /** Where a delegator gets the tokens with which it hands tasks over (spec 7). */
-import { newId } from "@harmovela/envelope";
+import { Fifo, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import type { Reading, ReadOptions } from "./reads.ts";
 import { isObject } from "./rejected-error.ts";
@@ -8,11 +8,15 @@ type Ask = (verb: string, params: JsonObject, options: ReadOptions) => Promise<R
 
 const TIMEOUT_MS = 5_000;
 const ATTEMPTS_MAX = 4;
+/** Tokens asked for at a time: a service answers only so many questions of one agent at once. */
+export const TOKENS_AT_ONCE = 64;
 
 export class TokenDesk {
   readonly #ask: Ask;
   #hasKeys: boolean | undefined;
   #asking: Promise<boolean> | undefined;
+  #underWay = 0;
+  readonly #waiting = new Fifo<() => void>();
 
   constructor(ask: Ask) {
     this.#ask = ask;
@@ -35,6 +39,19 @@ export class TokenDesk {
    * what it refuses with, and what kept it from answering.
    */
   async token(taskId: string, ttlMs?: number): Promise<string | undefined> {
+    if (this.#underWay < TOKENS_AT_ONCE) this.#underWay += 1;
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    try {
+      return await this.#token(taskId, ttlMs);
+    } finally {
+      // The place goes to whoever waits longest.
+      const next = this.#waiting.shift();
+      if (next === undefined) this.#underWay -= 1;
+      else next();
+    }
+  }
+
+  async #token(taskId: string, ttlMs: number | undefined): Promise<string | undefined> {
     const params = { task_id: taskId, ...(ttlMs === undefined ? {} : { ttl_ms: ttlMs }) };
     for (let attempt = 1; ; attempt++) {
       try {

@@ -1,9 +1,9 @@
 /** Questions that are being answered; one source cannot take the place of all others (architecture, section 3). */
 
 /** In one process; a question costs some 10 KB while it waits. */
-const ALL_MAX = 1_000;
-/** Of one source. A read takes a millisecond, and five seconds when it waits for a cursor that does not come. */
-export const READS_PER_SOURCE_MAX = 250;
+const ALL_MAX = 2_000;
+/** Of one source, half of them: whoever hands over a thousand tasks at once asks for as many tokens. */
+export const READS_PER_SOURCE_MAX = 1_000;
 
 export class ReadsUnderWay {
   readonly #bySource = new Map<string, number>();
