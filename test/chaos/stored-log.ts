@@ -69,6 +69,8 @@ export async function lastEpoch(
   domain: Domain = "tasks",
 ): Promise<{ instance: string; epoch: number } | undefined> {
   try {
+    // A server of 2.9 ends when it is asked for a message of a stream that is being made.
+    if (!(await bus.streamState(logStream(domain)))?.messages) return undefined;
     const answer = await bus.nats.request(
       `$JS.API.STREAM.MSG.GET.${logStream(domain)}`,
       JSON.stringify({ last_by_subj: controlSubject(undefined, domain, "epoch") }),

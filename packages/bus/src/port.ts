@@ -204,7 +204,11 @@ export interface Bus {
   provision(spec: StreamSpec): Promise<StreamState>;
   /** Undefined when there is no such stream. */
   streamState(stream: string): Promise<StreamState | undefined>;
-  /** Read through the stream's leader; undefined when there is no message at that position. */
+  /**
+   * Read through the stream's leader; undefined when there is no message at that position. For this and the
+   * next two: `provision` has answered for the stream, or `streamState` has counted messages in it. A server
+   * of 2.9 ends with a fault of its own when it is asked for a message of a stream that is just being made.
+   */
   read(stream: string, seq: number): Promise<StoredMessage | undefined>;
   /** The newest message of one subject, without wildcards; undefined when there is none. */
   lastOn(stream: string, subject: string): Promise<StoredMessage | undefined>;

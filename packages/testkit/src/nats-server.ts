@@ -117,6 +117,7 @@ class RunningServer implements NatsServer {
   #ended: Promise<void> = Promise.resolve();
   #log = "";
   #version = "";
+  #isToEnd = false;
 
   constructor(place: Place) {
     this.#place = place;
@@ -144,6 +145,7 @@ class RunningServer implements NatsServer {
   async restart(): Promise<void> {
     await this.kill();
     this.#log = "";
+    this.#isToEnd = false;
     const child = spawn(this.#place.binary, ["-c", this.#place.configFile], {
       stdio: ["ignore", "pipe", "pipe"],
     });
@@ -162,12 +164,18 @@ class RunningServer implements NatsServer {
       });
     });
     await this.#ready(child);
+    // Whoever waits for it would only say that the time is over.
+    child.once("exit", (code, signal) => {
+      if (this.#isToEnd) return;
+      process.stderr.write(`nats-server has ended by itself (${signal ?? code}):\n${this.#log}\n`);
+    });
     // A test that ends must not be held up by its server.
     child.unref();
     for (const pipe of [child.stdout, child.stderr]) (pipe as unknown as Socket).unref();
   }
 
   async kill(): Promise<void> {
+    this.#isToEnd = true;
     this.#child?.ref();
     this.#child?.kill("SIGKILL");
     await this.#ended;
@@ -175,6 +183,7 @@ class RunningServer implements NatsServer {
 
   async stop(): Promise<void> {
     const child = this.#child;
+    this.#isToEnd = true;
     child?.ref();
     child?.kill("SIGTERM");
     const timer = setTimeout(() => child?.kill("SIGKILL"), STOP_MS_MAX);

@@ -186,11 +186,11 @@ async function serviceFinding(bus: Bus, tenant: string, domain: Domain): Promise
 async function clockFindings(bus: Bus): Promise<Finding[]> {
   try {
     const stream = `KV_${LEASE_BUCKET}`;
-    const body = JSON.stringify({ last_by_subj: `$KV.${LEASE_BUCKET}.tasks` });
+    if (!(await bus.streamState(stream))?.messages) return [];
     const asked = Date.now();
-    const { message } = await ask(bus, `$JS.API.STREAM.MSG.GET.${stream}`, body);
-    if (message === undefined) return [];
-    const ahead = Date.parse((message as { time: string }).time) - asked;
+    const renewed = await bus.lastOn(stream, `$KV.${LEASE_BUCKET}.tasks`);
+    if (renewed === undefined) return [];
+    const ahead = renewed.time - asked;
     if (ahead <= CLOCK_MS_MAX && ahead >= -2 * CLOCK_MS_MAX) {
       return [{ is: "good", what: "this machine's clock agrees with the server's" }];
     }
