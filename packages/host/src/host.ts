@@ -28,7 +28,7 @@ import { assertSameStream } from "./same-streams.ts";
 import { threadPacking } from "./snapshot/format.ts";
 import type { KeptSnapshot } from "./snapshot/keeper.ts";
 import { SnapshotStore } from "./snapshot/store.ts";
-import { Term } from "./term.ts";
+import { Term } from "./term/term.ts";
 
 /** Entries folded in one loop turn while following; reads are answered in between. */
 const FOLD_PER_TURN = 1_000;
