@@ -47,12 +47,16 @@ function run(title, command, args, env = {}) {
   }
 }
 
+/** A file takes two minutes at most; one that hangs is ended and named, long before a run is. */
+const HANGING_MS = 600_000;
+
 function tests(title, files, env = {}) {
   if (files.length === 0) {
     process.stdout.write(`== ${title}: no test file found\n`);
     process.exit(1);
   }
-  const args = [...NODE_FLAGS, "--test", "--test-concurrency=2", ...files];
+  const bounds = ["--test-concurrency=2", `--test-timeout=${HANGING_MS}`];
+  const args = [...NODE_FLAGS, "--test", ...bounds, ...files];
   run(`${title} (${files.length} files)`, process.execPath, args, env);
 }
 

@@ -606,7 +606,7 @@ export const FOUNDATION_MUTANTS: readonly Mutant[] = [
   },
   {
     name: "a request that falls due at rest is never sent",
-    file: "packages/host/src/term/turns.ts",
+    file: "packages/host/src/term/turn-loop.ts",
     find: "    obligations.sendDue(time.now());\n",
     replace: "",
     tests: [MUTUAL],
@@ -631,6 +631,13 @@ export const FOUNDATION_MUTANTS: readonly Mutant[] = [
     find: "const PAUSE_SHARE = 50;",
     replace: "const PAUSE_SHARE = 5;",
     tests: ["packages/host/test/snapshot-pace.test.ts"],
+  },
+  {
+    name: "a refusal that waits holds what it refuses",
+    file: "packages/host/src/judge.ts",
+    find: "context.writer.last, () => rejection);",
+    replace: "context.writer.last, () => toRejection(answer, sent, error, type));",
+    tests: ["packages/host/test/refusal-memory.int.test.ts"],
   },
   {
     name: "a token is recorded while a snapshot is written down",

@@ -31,6 +31,13 @@ export const REPLAY_MUTANTS: readonly Mutant[] = [
     tests: [replay],
   },
   {
+    name: "replay: any number of pages is put together at a time",
+    file: DESK,
+    find: "const PAGES_AT_ONCE = 4;",
+    replace: "const PAGES_AT_ONCE = 40;",
+    tests: [replay],
+  },
+  {
     name: "replay: an agent keeps as many readers as it likes",
     file: "packages/host/src/replay/kept-readers.ts",
     find: "if (meant.length < max) return true;",

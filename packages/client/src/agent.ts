@@ -158,7 +158,10 @@ export class Agent {
       checkpoints: new CheckpointStore(access.shelf, tenant),
       interruptions: this.interruptions,
       interruptionWatch,
-      desk: new TokenDesk((verb, params, bounds) => this.read("tasks", verb, params, bounds)),
+      desk: new TokenDesk(
+        (verb, params, bounds) => this.read("tasks", verb, params, bounds),
+        clock,
+      ),
       watch: new TaskWatch(() =>
         this.#observe({ types: ["task.*", "delegation.*"], domains: ["tasks"], from: "now" }),
       ),

@@ -1,4 +1,5 @@
 /** Where a delegator gets the tokens with which it hands tasks over (spec 7). */
+import type { Clock } from "@harmovela/bus";
 import { Fifo, newId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import type { Reading, ReadOptions } from "./reads.ts";
@@ -8,18 +9,22 @@ type Ask = (verb: string, params: JsonObject, options: ReadOptions) => Promise<R
 
 const TIMEOUT_MS = 5_000;
 const ATTEMPTS_MAX = 4;
+/** Before the second attempt, and longer by as much before each further one: a service that is asked too much needs a moment. */
+const RETRY_MS = 200;
 /** Tokens asked for at a time: a service answers only so many questions of one agent at once. */
 export const TOKENS_AT_ONCE = 64;
 
 export class TokenDesk {
   readonly #ask: Ask;
+  readonly #clock: Clock;
   #hasKeys: boolean | undefined;
   #asking: Promise<boolean> | undefined;
   #underWay = 0;
   readonly #waiting = new Fifo<() => void>();
 
-  constructor(ask: Ask) {
+  constructor(ask: Ask, clock: Clock) {
     this.#ask = ask;
+    this.#clock = clock;
   }
 
   /**
@@ -68,6 +73,7 @@ export class TokenDesk {
           return undefined;
         }
         if (error.retry === "never" || attempt >= ATTEMPTS_MAX) throw error;
+        await new Promise<void>((resolve) => this.#clock.after(RETRY_MS * attempt, resolve));
       }
     }
   }

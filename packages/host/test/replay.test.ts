@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import {
+  type Bus,
   controlSubject,
   encodeFrame,
   logStreamSpec,
@@ -14,6 +15,7 @@ import type { JsonObject } from "@harmovela/failure";
 import { FakeClock } from "@harmovela/testkit";
 import fc from "fast-check";
 import { REPLAYS_PER_AGENT_MAX, ReplayDesk } from "../src/index.ts";
+import { altered } from "./altered.ts";
 
 const AGENT = { tenant: "acme", source: "agent:a" };
 const STEPS_MAX = 1_000_000;
@@ -309,6 +311,28 @@ describe("what an agent holds", () => {
     assert.equal(log.desk.readers, 0);
     const other = { tenant: "acme", source: "agent:other" };
     assert.equal((await log.walk({ max: 7 }, other)).length, 60);
+  });
+
+  test("is put together four at a time at most", async () => {
+    const log = await filled();
+    let underWay = 0;
+    let most = 0;
+    const bus = altered<Bus>(log.bus, {
+      streamState: async (stream) => {
+        underWay += 1;
+        most = Math.max(most, underWay);
+        const state = await log.bus.streamState(stream);
+        underWay -= 1;
+        return state;
+      },
+    });
+    const desk = new ReplayDesk({ bus, clock: log.clock, domain: "tasks" });
+    const asked = Array.from({ length: 40 }, (_, at) =>
+      desk.answer({ tenant: "acme", source: `agent:${at}` }, { from: "start" }),
+    );
+    const pages = await log.run(Promise.all(asked));
+    assert.equal(pages.length, 40);
+    assert.equal(most, 4);
   });
 
   test("is so many questions at a time, and others are answered meanwhile", async () => {

@@ -30,7 +30,7 @@ import { DisplacementWatch } from "./displacement.ts";
 import { IntakeJudge } from "./intake-judge.ts";
 import { ObservedLooks } from "./observed-looks.ts";
 import { TokenOffice, type TokenRequest } from "./token-office.ts";
-import { Turns } from "./turns.ts";
+import { TurnLoop } from "./turn-loop.ts";
 
 /** Why a leadership ended, and whether the fold still holds exactly what is stored. */
 export interface TermEnd {
@@ -67,7 +67,7 @@ export class Term<State> {
   readonly #requests: Requests;
   readonly #obligations: Obligations<State>;
   readonly #judge: IntakeJudge<State>;
-  readonly #turns: Turns<State>;
+  readonly #turns: TurnLoop<State>;
   readonly #tokens: TokenOffice<State>;
   readonly #recovery: AppendRecovery;
   readonly #snapshots: SnapshotKeeper<State> | undefined;
@@ -188,7 +188,7 @@ export class Term<State> {
       now: () => this.now(),
       guard,
     });
-    this.#turns = new Turns({
+    this.#turns = new TurnLoop({
       ...context,
       time: this.#time,
       writer: this.#writer,

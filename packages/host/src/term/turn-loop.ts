@@ -30,7 +30,7 @@ const WAIT_MS_MAX = 3_600_000;
 /** Pause before another turn when the bus does not answer. */
 const RETRY_MS = 500;
 
-export interface TurnsContext<State> {
+export interface TurnLoopContext<State> {
   options: HostOptions<State>;
   time: BrokerTime;
   writer: LogWriter<State>;
@@ -54,13 +54,13 @@ export interface TurnsContext<State> {
   onFatal(error: unknown): void;
 }
 
-export class Turns<State> {
-  readonly #context: TurnsContext<State>;
+export class TurnLoop<State> {
+  readonly #context: TurnLoopContext<State>;
   #isTurning = false;
   #isScheduled = false;
   #cancelWait: () => void = () => {};
 
-  constructor(context: TurnsContext<State>) {
+  constructor(context: TurnLoopContext<State>) {
     this.#context = context;
   }
 
