@@ -20,6 +20,7 @@ export const WORKER = "agent:worker";
 export interface StackSettings {
   tasks?: Parameters<typeof createCoordinator>[0];
   stops?: Parameters<typeof createManager>[0];
+  store?: Parameters<typeof createManager>[1];
 }
 
 /** Both services in this process. */
@@ -33,7 +34,7 @@ export class Stack implements AsyncDisposable {
     this.services = services;
   }
 
-  static async open({ tasks, stops }: StackSettings = {}): Promise<Stack> {
+  static async open({ tasks, stops, store }: StackSettings = {}): Promise<Stack> {
     const server = await startNatsServer();
     const config = {
       servers: server.url,
@@ -42,7 +43,7 @@ export class Stack implements AsyncDisposable {
     };
     const services = [
       await openService(createCoordinator(tasks), config),
-      await openService(createManager(stops), config),
+      await openService(createManager(stops, store), config),
     ];
     for (const { host } of services) await host.untilLeading();
     return new Stack(server, services);

@@ -2,7 +2,7 @@
 import { type Bus, CHECKPOINT_BUCKET, type Clock } from "@harmovela/bus";
 import type { Domain } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
-import { BucketShelf, type CheckpointShelf } from "./checkpoint-shelf.ts";
+import { type AskManager, BucketShelf, type CheckpointShelf } from "./checkpoint-shelf.ts";
 import { formatCursor } from "./cursor.ts";
 import { type Logs, StreamLogs } from "./logs.ts";
 import type { Reading, ReadOptions } from "./reads.ts";
@@ -27,23 +27,23 @@ export function openAccess(
   context: AccessContext,
 ): { logs: Logs; shelf: CheckpointShelf } {
   const { bus, clock, tenant, agent } = context;
+  const ask: AskManager = async (verb, params, timeoutMs) => {
+    // The service must know that the task is this agent's.
+    const seq = context.known("tasks");
+    const seen: JsonObject =
+      seq === undefined ? {} : { seen: formatCursor({ domain: "tasks", seq }) };
+    return (await context.read(verb, { ...seen, ...params }, { timeoutMs })).result;
+  };
   if (access === "streams") {
     // Made by the service with as many copies as it is told to make.
     const bucket = { bucket: CHECKPOINT_BUCKET, replicas: 1, mayCreate: false };
     return {
       logs: new StreamLogs(bus, tenant),
-      shelf: new BucketShelf(bus.openBlobs(bucket), tenant),
+      shelf: new BucketShelf(bus.openBlobs(bucket), tenant, ask),
     };
   }
-  const shelf = new ServiceShelf({
-    clock,
-    ask: async (verb, params, timeoutMs) => {
-      // The service must know that the task is this agent's.
-      const seq = context.known("tasks");
-      const seen: JsonObject =
-        seq === undefined ? {} : { seen: formatCursor({ domain: "tasks", seq }) };
-      return (await context.read(verb, { ...seen, ...params }, { timeoutMs })).result;
-    },
-  });
-  return { logs: new ReplayLogs({ bus, clock, tenant, agent }), shelf };
+  return {
+    logs: new ReplayLogs({ bus, clock, tenant, agent }),
+    shelf: new ServiceShelf({ clock, ask }),
+  };
 }

@@ -1,5 +1,16 @@
-/** Where the bytes of checkpoints are, for who may read and write the bucket itself. */
+/**
+ * Where the bytes of checkpoints are, for who may read and write the bucket itself.
+ *
+ * S2 The interruption manager is asked for room first, and a refusal for the tenant's quota is heeded. Where it does
+ *    not answer, or knows nothing of the task, it is stored nevertheless: the manager finds it when it counts next.
+ */
 import { type Blobs, checkpointName, checkpointPrefix, decodeToken } from "@harmovela/bus";
+import {
+  HarmovelaError,
+  type JsonObject,
+  type JsonValue,
+  toHarmovelaError,
+} from "@harmovela/failure";
 
 export interface CheckpointName {
   taskId: string;
@@ -16,7 +27,10 @@ export interface KeptCheckpoint extends CheckpointName {
 }
 
 export interface CheckpointShelf {
-  /** Resolves when it is stored. Throws `store_full` when there is no room, `no_service` when there is no store. */
+  /**
+   * Resolves when it is stored. Throws `quota_exceeded` when the tenant has used up its room, `store_full` when there
+   * is none for anybody, `no_service` when there is no store.
+   */
   put(checkpoint: KeptCheckpoint, bytes: Uint8Array): Promise<void>;
   /** Undefined when it is not there. */
   get(checkpoint: CheckpointName): Promise<Uint8Array | undefined>;
@@ -28,19 +42,32 @@ export interface CheckpointShelf {
 
 /** Checkpoints looked at in one question. */
 const PAGE = 256;
+/** Nobody waits longer for the manager before it stores, milliseconds. */
+const CLAIM_MS = 1_000;
+
+/** Asks the interruption manager. */
+export type AskManager = (
+  verb: string,
+  params: JsonObject,
+  timeoutMs: number,
+) => Promise<JsonValue>;
 
 export class BucketShelf implements CheckpointShelf {
   readonly #blobs: Blobs;
   readonly #tenant: string;
+  readonly #ask: AskManager | undefined;
 
-  constructor(blobs: Blobs, tenant: string) {
+  /** Without a manager to ask nothing keeps to a quota. */
+  constructor(blobs: Blobs, tenant: string, ask?: AskManager) {
     this.#blobs = blobs;
     this.#tenant = tenant;
+    this.#ask = ask;
   }
 
-  put({ taskId, checkpointId, at, digest }: KeptCheckpoint, bytes: Uint8Array): Promise<void> {
-    const notes = { task_id: taskId, at, digest };
-    return this.#blobs.put(this.#nameOf({ taskId, checkpointId }), bytes, notes);
+  async put(checkpoint: KeptCheckpoint, bytes: Uint8Array): Promise<void> {
+    const { taskId, at, digest } = checkpoint;
+    await this.#claim(checkpoint, bytes.length);
+    await this.#blobs.put(this.#nameOf(checkpoint), bytes, { task_id: taskId, at, digest });
   }
 
   get(checkpoint: CheckpointName): Promise<Uint8Array | undefined> {
@@ -64,11 +91,35 @@ export class BucketShelf implements CheckpointShelf {
     return newest;
   }
 
-  remove(checkpoint: CheckpointName): Promise<void> {
-    return this.#blobs.remove(this.#nameOf(checkpoint));
+  async remove(checkpoint: CheckpointName): Promise<void> {
+    await this.#blobs.remove(this.#nameOf(checkpoint));
+    // So that the room is known to be free; where this is not heard the next count finds it.
+    this.#ask?.("checkpoint_remove", nameParams(checkpoint), CLAIM_MS).catch(() => undefined);
+  }
+
+  /** S2. */
+  async #claim(checkpoint: CheckpointName, bytes: number): Promise<void> {
+    try {
+      await this.#ask?.("checkpoint_room", { ...nameParams(checkpoint), bytes }, CLAIM_MS);
+    } catch (error) {
+      const refusal = quotaRefusal(error);
+      if (refusal !== undefined) throw refusal;
+    }
   }
 
   #nameOf({ taskId, checkpointId }: CheckpointName): string {
     return checkpointName(this.#tenant, taskId, checkpointId);
   }
+}
+
+/** What the manager calls a checkpoint. */
+export function nameParams({ taskId, checkpointId }: CheckpointName): JsonObject {
+  return { task_id: taskId, checkpoint_id: checkpointId };
+}
+
+/** Undefined when it is anything else than a refusal for the tenant's quota. */
+export function quotaRefusal(caught: unknown): HarmovelaError | undefined {
+  const { message, details = {} } = toHarmovelaError(caught);
+  if (details.reason !== "checkpoint_quota") return undefined;
+  return new HarmovelaError("quota_exceeded", message, { details, cause: caught });
 }

@@ -42,7 +42,7 @@ export class CheckpointStore {
     this.#tenant = tenant;
   }
 
-  /** Throws `checkpoint_too_large`, `store_full`, and what kept it from being stored (C1). */
+  /** Throws `checkpoint_too_large`, `quota_exceeded`, `store_full`, and what kept it from being stored (C1). */
   async put(taskId: string, data: Uint8Array | JsonValue): Promise<Checkpoint> {
     const bytes = data instanceof Uint8Array ? data : toBytes(data);
     if (bytes.length > CHECKPOINT_BYTES_MAX) {

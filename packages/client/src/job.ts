@@ -56,7 +56,7 @@ export interface JobContext {
   onInterrupt(listener: InterruptListener): () => void;
   /**
    * Keeps a state that the job can go on from, here or in another process; resolves with its id when it is
-   * stored. The newest one counts. Throws `checkpoint_too_large` (8 MiB), `store_full`, `no_service`, and
+   * stored. The newest one counts. Throws `checkpoint_too_large` (8 MiB), `quota_exceeded`, `store_full`, `no_service`, and
    * what kept it from being stored: then it does not exist.
    */
   checkpoint(data: Uint8Array | JsonValue): Promise<string>;

@@ -6,19 +6,20 @@
  *    One that knows nothing of the parts before says so, and the whole is sent anew.
  */
 import type { Clock } from "@harmovela/bus";
+import { HarmovelaError, toHarmovelaError } from "@harmovela/failure";
 import {
-  HarmovelaError,
-  type JsonObject,
-  type JsonValue,
-  toHarmovelaError,
-} from "@harmovela/failure";
-import type { CheckpointName, CheckpointShelf, KeptCheckpoint } from "./checkpoint-shelf.ts";
+  type AskManager,
+  type CheckpointName,
+  type CheckpointShelf,
+  type KeptCheckpoint,
+  nameParams,
+  quotaRefusal,
+} from "./checkpoint-shelf.ts";
 import { isObject } from "./rejected-error.ts";
 
 export interface ShelfDesk {
   clock: Clock;
-  /** Asks the interruption manager. */
-  ask(verb: string, params: JsonObject, timeoutMs: number): Promise<JsonValue>;
+  ask: AskManager;
 }
 
 /** In base64 with the rest still less than what a service takes. */
@@ -105,15 +106,13 @@ export class ServiceShelf implements CheckpointShelf {
         const error = toHarmovelaError(caught);
         if (error.details?.is_full === true)
           throw new HarmovelaError("store_full", "there is no room for it", { cause: caught });
+        const refusal = quotaRefusal(error);
+        if (refusal !== undefined) throw refusal;
         if (error.retry === "never" || clock.monotonic() >= until) throw error;
       }
       await new Promise<void>((resolve) => clock.after(RETRY_MS, resolve));
     }
   }
-}
-
-function nameParams({ taskId, checkpointId }: CheckpointName): JsonObject {
-  return { task_id: taskId, checkpoint_id: checkpointId };
 }
 
 function base64Of(data: Uint8Array): string {

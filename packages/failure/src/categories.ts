@@ -76,4 +76,5 @@ export const CATEGORY_BY_CODE = {
   interrupted: "conflict",
   checkpoint_too_large: "validation",
   store_full: "dependency",
+  quota_exceeded: "policy",
 } as const satisfies Record<ErrorCode | LocalErrorCode, FailureCategory>;

@@ -16,6 +16,7 @@ export const LOCAL_ERROR_CODES = [
   "interrupted",
   "checkpoint_too_large",
   "store_full",
+  "quota_exceeded",
 ] as const;
 
 export type LocalErrorCode = (typeof LOCAL_ERROR_CODES)[number];

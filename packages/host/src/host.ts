@@ -65,8 +65,8 @@ export interface HostStatus {
 
 export interface Host<State = unknown> {
   status(): HostStatus;
-  /** The state as the leader has folded it, and the broker's time; undefined while another process leads. */
-  leading(): { state: State; now: Instant } | undefined;
+  /** The state as the leader has folded it, the broker's time and its epoch; undefined while another process leads. */
+  leading(): { state: State; now: Instant; epoch: number } | undefined;
   /** Resolves when the service leads and has acknowledged its epoch. Rejects when it stops before. */
   untilLeading(): Promise<void>;
   /** Resolves when it is closed; rejects with the reason when it must stop by itself. */
@@ -223,10 +223,10 @@ class RunningHost<State> implements Host<State> {
     return { view: { ...this.#view(position), source }, result };
   }
 
-  leading(): { state: State; now: Instant } | undefined {
+  leading(): { state: State; now: Instant; epoch: number } | undefined {
     const term = this.#term;
     if (this.#role !== "leader" || !term?.isOpen) return undefined;
-    return { state: this.#fold.state, now: term.now() };
+    return { state: this.#fold.state, now: term.now(), epoch: this.#fold.epoch };
   }
 
   status(): HostStatus {

@@ -51,8 +51,8 @@ export interface CompanionContext<State> {
   clock: Clock;
   logger: Logger;
   replicas: number;
-  /** The state as folded by the leader; undefined while another process leads. */
-  leading(): { state: State; now: Instant } | undefined;
+  /** The state as folded by the leader, and its leadership; undefined while another process leads. */
+  leading(): { state: State; now: Instant; epoch: number } | undefined;
 }
 
 export interface Companion {

@@ -27,15 +27,23 @@ export function settingsFrom(
 /** The smallest store that is of use: a few of the largest checkpoints. */
 const STORE_BYTES_MIN = 32 * 1024 * 1024;
 
-/** The room of the store of checkpoints. */
+/** The room of the store of checkpoints, and each tenant's part of it. */
 export function storeFrom(
   env: Readonly<Record<string, string | undefined>>,
   problems: string[],
 ): Partial<CheckpointStoreOptions> {
-  const { HARMOVELA_CHECKPOINT_BYTES: text = "" } = env;
-  if (text === "") return {};
-  const maxBytes = Number(text);
-  if (Number.isSafeInteger(maxBytes) && maxBytes >= STORE_BYTES_MIN) return { maxBytes };
-  problems.push(`HARMOVELA_CHECKPOINT_BYTES must be a whole number from ${STORE_BYTES_MIN} on`);
-  return {};
+  const store: Partial<CheckpointStoreOptions> = {};
+  const bytesIn = (name: string): number | undefined => {
+    const text = env[name] ?? "";
+    if (text === "") return undefined;
+    const bytes = Number(text);
+    if (Number.isSafeInteger(bytes) && bytes >= STORE_BYTES_MIN) return bytes;
+    problems.push(`${name} must be a whole number from ${STORE_BYTES_MIN} on`);
+    return undefined;
+  };
+  const maxBytes = bytesIn("HARMOVELA_CHECKPOINT_BYTES");
+  const tenantBytes = bytesIn("HARMOVELA_CHECKPOINT_TENANT_BYTES");
+  if (maxBytes !== undefined) store.maxBytes = maxBytes;
+  if (tenantBytes !== undefined) store.tenantBytes = tenantBytes;
+  return store;
 }

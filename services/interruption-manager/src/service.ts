@@ -17,6 +17,7 @@ export function createManager(
   store: Partial<CheckpointStoreOptions> = {},
 ): ServiceDefinition<ManagerState> {
   const complete: ManagerSettings = { ...DEFAULT_MANAGER_SETTINGS, ...settings };
+  const room: CheckpointStoreOptions = { ...DEFAULT_CHECKPOINT_STORE, ...store };
   return {
     domain: "interruptions",
     service: complete.service,
@@ -24,7 +25,7 @@ export function createManager(
     settings: { ...complete },
     observes: ["tasks"],
     reads: MANAGER_READS,
-    openActs: openCheckpointActs,
-    companion: (context) => openCheckpointStore(context, { ...DEFAULT_CHECKPOINT_STORE, ...store }),
+    openActs: (context) => openCheckpointActs(context, room),
+    companion: (context) => openCheckpointStore(context, room),
   };
 }

@@ -1,7 +1,8 @@
 import { connectBus, encodeToken } from "@harmovela/bus";
 import { Command } from "commander";
 import pc from "picocolors";
-import { examine, type Finding } from "../doctor/examine.ts";
+import { examine } from "../doctor/examine.ts";
+import type { Finding } from "../doctor/finding.ts";
 import { serverOption, tenantOption, toServers } from "../options.ts";
 import { ownKey } from "../own-key.ts";
 import { STAND_IN } from "../stdio/address.ts";

@@ -2,7 +2,6 @@
 import {
   AUDIT_STREAM,
   type Bus,
-  CHECKPOINT_BUCKET,
   DOMAINS,
   intakeStreamSpec,
   LEASE_BUCKET,
@@ -14,17 +13,10 @@ import { toHarmovelaError } from "@harmovela/failure";
 import { SERVICE_BY_DOMAIN } from "../stack/services.ts";
 import { STAND_IN } from "../stdio/address.ts";
 import { askLeader } from "../stdio/settling.ts";
-
-export interface Finding {
-  is: "good" | "note" | "bad";
-  what: string;
-  /** What to do about it. */
-  advice?: string;
-}
+import { checkpointFindings } from "./checkpoints.ts";
+import type { Finding } from "./finding.ts";
 
 const ASK_MS = 2_000;
-/** Per cent of the store of checkpoints from which on it is worth a word. */
-const FULL_SHARE = 80;
 /** Clocks that differ by less are not worth a word. */
 const CLOCK_MS_MAX = 2_000;
 /** From here on the server may be told to write to disk before it answers. */
@@ -39,7 +31,7 @@ export async function examine(
     versionFinding(version),
     await jetStreamFinding(bus),
     ...(await streamFindings(bus)),
-    await checkpointFinding(bus),
+    ...(await checkpointFindings(bus)),
     ...(await serviceFindings(bus, tenant)),
     ...(await clockFindings(bus)),
     durabilityFinding(version),
@@ -134,26 +126,6 @@ async function streamFinding(bus: Bus, spec: StreamSpec): Promise<Finding> {
           ? "set it so, or use a server that knows these settings"
           : "ask again when the server answers",
     };
-  }
-}
-
-/** Made by the interruption manager when it starts. */
-async function checkpointFinding(bus: Bus): Promise<Finding> {
-  const name = `store of checkpoints ${CHECKPOINT_BUCKET}`;
-  try {
-    const state = await bus.streamState(`OBJ_${CHECKPOINT_BUCKET}`);
-    if (state === undefined) {
-      return { is: "bad", what: `${name} is missing`, advice: "start the interruption manager" };
-    }
-    const { bytes, maxBytes } = state;
-    if (maxBytes <= 0) return { is: "good", what: `${name}: ${bytes} bytes` };
-    const share = Math.round((100 * bytes) / maxBytes);
-    const what = `${name}: ${bytes} bytes, ${share} % of its room`;
-    if (share < FULL_SHARE) return { is: "good", what };
-    return { is: "note", what, advice: "give it more: HARMOVELA_CHECKPOINT_BYTES" };
-  } catch (error) {
-    const { code } = toHarmovelaError(error);
-    return { is: "bad", what: `${name} (${code})`, advice: "ask again when the server answers" };
   }
 }
 

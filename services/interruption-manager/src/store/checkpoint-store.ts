@@ -5,6 +5,8 @@
  *    its agent may be about to register it. There is no age at which a checkpoint goes by itself.
  * K2 What belongs to no task that is known goes only after an hour: this fold may not know of the task yet.
  * K3 A sweep looks at a bounded part of the store; the next one goes on behind it.
+ * K4 Before a tenant is refused for its quota, what was stored for its tasks that have ended goes too: nobody can
+ *    resume them. What a live task's registry names never does.
  */
 import {
   type Blobs,
@@ -21,6 +23,8 @@ import { findTask, type ManagerState, type TaskRecord } from "../state.ts";
 export interface CheckpointStoreOptions {
   /** Room for all checkpoints together. */
   maxBytes: number;
+  /** Room for those of one tenant; default `tenantBytesOf` the room of all. */
+  tenantBytes?: number;
   /** Between two sweeps, milliseconds. */
   sweepMs: number;
   /** From when on what nothing is known of may go, milliseconds. */
@@ -32,6 +36,14 @@ export const DEFAULT_CHECKPOINT_STORE: CheckpointStoreOptions = {
   sweepMs: 600_000,
   unknownMs: 3_600_000,
 };
+
+/** So much each tenant may store at least, unless told otherwise: a few of the largest checkpoints. */
+const TENANT_BYTES_MIN = 32 * 1024 * 1024;
+
+/** A quarter of the room: one tenant that fills its quota, or three of them, leave room for others. */
+export function tenantBytesOf(maxBytes: number): number {
+  return Math.max(TENANT_BYTES_MIN, Math.floor(maxBytes / 4));
+}
 
 /** Before another try when the store cannot be made or looked at. */
 const RETRY_MS = 5_000;
@@ -105,15 +117,32 @@ export async function sweepCheckpoints(
 /** K1, K2. */
 function isGarbage(
   { state, now }: { state: ManagerState; now: Instant },
-  { name, at }: StoredBlob,
+  { name, at }: Pick<StoredBlob, "name" | "at">,
   unknownMs: number,
 ): boolean {
-  const [tenant, taskId, checkpointId] = name.split(".").map((token) => decodeToken(token));
-  const task =
-    tenant === undefined || taskId === undefined ? undefined : findTask(state, tenant, taskId);
+  const checkpointId = namesIn(name)[2];
+  const task = taskOf(state, name);
   if (task === undefined) return at < now - unknownMs;
   if (checkpointId !== undefined && task.checkpoints?.has(checkpointId)) return false;
   return task.ended !== undefined || at < lastRegistered(task) - unknownMs;
+}
+
+/** K4. */
+export function mayGiveWay(
+  view: { state: ManagerState; now: Instant },
+  blob: Pick<StoredBlob, "name" | "at">,
+  unknownMs: number,
+): boolean {
+  return taskOf(view.state, blob.name)?.ended !== undefined || isGarbage(view, blob, unknownMs);
+}
+
+function taskOf(state: ManagerState, name: string): TaskRecord | undefined {
+  const [tenant, taskId] = namesIn(name);
+  return tenant === undefined || taskId === undefined ? undefined : findTask(state, tenant, taskId);
+}
+
+function namesIn(name: string): (string | undefined)[] {
+  return name.split(".").map((token) => decodeToken(token));
 }
 
 /** By the clock of its agent. */
