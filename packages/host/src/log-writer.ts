@@ -36,6 +36,7 @@ import {
 } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
 import type { Fold } from "./fold.ts";
+import { obligationKey } from "./obligation-key.ts";
 
 /** Room for appends of unknown fate; what recovery has to compare one by one. */
 export const IN_FLIGHT_MAX = 1_024;
@@ -47,15 +48,17 @@ const STAMPS_BYTES_MAX = 1_024;
 /** The fold refused an entry that is not stored: the state is spoilt, the log is not. */
 export class EvolveError extends Error {
   override name = "EvolveError";
-  /** The obligation whose entry it was; undefined for an entry caused by an intake message. */
+  /** The obligation (`obligationKey`) whose entry it was; undefined for an entry caused by an intake message. */
   readonly obligation: string | undefined;
   /** It was itself the entry that settles a failed obligation: there is nothing left to fall back on. */
   readonly isSettlement: boolean;
   constructor(entry: LogEntry, cause: unknown) {
     super(cause instanceof Error ? cause.message : String(cause), { cause });
     this.isSettlement = entry.kind === "obligation_failed";
-    if ("owed" in entry.cause && entry.kind === "event") this.obligation = entry.envelope.id;
-    if ("owed" in entry.cause && entry.kind === "begun") this.obligation = entry.plan.id;
+    if (!("owed" in entry.cause)) return;
+    const { tenant } = entry;
+    if (entry.kind === "event") this.obligation = obligationKey(tenant, entry.envelope.id);
+    if (entry.kind === "begun") this.obligation = obligationKey(tenant, entry.plan.id);
   }
 }
 

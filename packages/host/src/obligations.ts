@@ -13,6 +13,7 @@ import type { Counters } from "./counters.ts";
 import { digestOf } from "./duplicates.ts";
 import type { Fold } from "./fold.ts";
 import { type LogWriter, UnappendableError } from "./log-writer.ts";
+import { obligationKey } from "./obligation-key.ts";
 import type { HostOptions } from "./options.ts";
 import type { Requests } from "./requests.ts";
 
@@ -26,7 +27,7 @@ export interface ObligationsContext<State> {
   requests: Requests;
   counters: Counters;
   alarms: Alarms;
-  /** Ids of obligations whose entry `evolve` could not fold. */
+  /** Obligations (`obligationKey`) whose entry `evolve` could not fold. */
   failing: ReadonlySet<string>;
 }
 
@@ -34,7 +35,7 @@ export class Obligations<State> {
   readonly #context: ObligationsContext<State>;
   #pausedUntil = Number.NEGATIVE_INFINITY;
   #reported = new Set<string>();
-  #lastId: string | undefined;
+  #lastKey: string | undefined;
 
   constructor(context: ObligationsContext<State>) {
     this.#context = context;
@@ -114,14 +115,15 @@ export class Obligations<State> {
     const { tenant } = owed;
     const cause = { owed: owed.cause };
     const id = "event" in owed ? owed.event.id : owed.begin.id;
-    if (id === this.#lastId) {
+    const key = obligationKey(tenant, id);
+    if (key === this.#lastKey) {
       // O4: its own entry did not discharge it; written again and again it would fill the log.
       this.#onBroken(new Error(`obligation ${id} is owed again right after its entry`));
       return false;
     }
-    this.#lastId = id;
+    this.#lastKey = key;
     try {
-      if (failing.has(id)) throw new UnappendableError("its entry cannot be folded");
+      if (failing.has(key)) throw new UnappendableError("its entry cannot be folded");
       if ("event" in owed) {
         const { event: envelope, refuses } = owed;
         const settled = refuses === undefined ? {} : { digest: digestOf(refuses) };

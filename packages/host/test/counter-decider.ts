@@ -66,14 +66,18 @@ function derived(
 const timeoutOf = (envelope: Envelope): number | undefined =>
   (envelope.payload as { timeout_ms?: number } | null)?.timeout_ms;
 
+/** An id is a tenant's; two of them may use the same one. */
+const planKey = (tenant: string, cause: string): string => `${tenant}/${cause}`;
+
 function evolveEvent(state: CounterState, entry: Extract<DomainEntry, { kind: "event" }>): void {
   const { envelope, tenant } = entry;
   if (envelope.type.endsWith(".rejected")) return;
   if ("owed" in entry.cause) {
-    const plan = state.plans.get(entry.cause.owed);
+    const key = planKey(tenant, entry.cause.owed);
+    const plan = state.plans.get(key);
     if (plan === undefined) {
       state.timers = state.timers.filter((timer) => timer.task !== envelope.task_id);
-    } else if (envelope.id === plan.envelope.id) state.plans.delete(entry.cause.owed);
+    } else if (envelope.id === plan.envelope.id) state.plans.delete(key);
     else plan.done += 1;
     return;
   }
@@ -104,12 +108,14 @@ export function createCounterDecider(steps = STEPS): Decider<CounterState> {
     evolve: (state, entry) => {
       if (entry.kind === "obligation_failed") {
         state.failed.push(entry.id);
+        state.plans.delete(planKey(entry.tenant, entry.id));
         state.timers = state.timers.filter(
           (timer) => deriveId(timer.tenant, timer.task, "timeout", timer.due) !== entry.id,
         );
       } else if (entry.kind === "begun") {
         const { tenant, at, plan } = entry;
-        state.plans.set(plan.id, { tenant, at, envelope: plan.envelope, done: 0 });
+        const { envelope } = plan;
+        state.plans.set(planKey(tenant, plan.id), { tenant, at, envelope, done: 0 });
       } else if (entry.kind === "event") evolveEvent(state, entry);
     },
     owed: (state, now) => {
@@ -119,7 +125,8 @@ export function createCounterDecider(steps = STEPS): Decider<CounterState> {
         const event = derived(tenant, task, "timeout", due, "task.timed_out");
         return { event: { ...event, task_id: task }, tenant, cause: task, urgency: "timer", due };
       }
-      for (const [cause, { tenant, at, envelope, done }] of state.plans) {
+      for (const { tenant, at, envelope, done } of state.plans.values()) {
+        const cause = envelope.id;
         const event =
           done < steps ? derived(tenant, cause, `step:${done}`, at, "task.output") : envelope;
         return { event, tenant, cause, urgency: "step", due: 0 };

@@ -91,3 +91,54 @@ describe("an entry that evolve cannot fold", () => {
     assert.equal(events.filter((line) => line === "task.completed t").length, 1);
   });
 });
+
+describe("two tenants whose plans have the same id", () => {
+  /** Both are judged in one batch, so their own events are owed one right after the other. */
+  async function postBoth(url: string): Promise<void> {
+    {
+      await using counter = await openCounter(url);
+      await counter.host.untilLeading();
+    }
+    for (const tenant of ["first", "second"]) {
+      await using sender = await openSender(url, tenant);
+      await sender.post(envelope("task.completed", { id: "same", task_id: tenant }));
+    }
+  }
+
+  test("are two obligations: none is taken for the other that its entry did not discharge", async () => {
+    await using server = await startNatsServer();
+    await postBoth(server.url);
+    await using counter = await openCounter(server.url, { decider: createCounterDecider(0) });
+    await using sender = await openSender(server.url);
+    await eventually(async () => {
+      const events = eventsOf(await readLog(sender.bus));
+      return events.includes("task.completed first") && events.includes("task.completed second")
+        ? true
+        : undefined;
+    });
+    assert.deepEqual(counter.host.status().alarms, []);
+  });
+
+  test("and where one cannot be folded, the other one is met", async () => {
+    await using server = await startNatsServer();
+    await postBoth(server.url);
+    const base = createCounterDecider(0);
+    const decider: Decider<CounterState> = {
+      ...base,
+      evolve: (state, entry) => {
+        if (entry.kind === "event" && entry.tenant === "first") throw new Error("boom");
+        base.evolve(state, entry);
+      },
+    };
+    await using counter = await openCounter(server.url, { decider });
+    await using sender = await openSender(server.url);
+    await eventually(async () => {
+      const log = await readLog(sender.bus);
+      return log.some(({ kind }) => kind === "obligation_failed") &&
+        eventsOf(log).includes("task.completed second")
+        ? true
+        : undefined;
+    });
+    assert.equal(counter.host.status().counters.obligations_failed, 1);
+  });
+});
