@@ -2,7 +2,7 @@
 import type { RuleId } from "../src/index.ts";
 import { ready, session } from "./family-log.ts";
 import { T0 } from "./log-builder.ts";
-import { beginAttest, refuse, revoke } from "./provenance-log.ts";
+import { beginAttest, refuse, revoke, seen } from "./provenance-log.ts";
 import { resting, type SeenLogs } from "./seen-logs.ts";
 
 export interface BadSeen {
@@ -100,6 +100,11 @@ export const badSeen: BadSeen[] = [
   bad("chain-contradicts", "its last one is younger than it", (logs) => {
     logs.fact("f", sentAt(60_001));
     logs.attest("f", 1, "agent:v", { ...resting("f"), ...sentAt(0) });
+  }),
+  bad("chain-contradicts", "as the event that it waited for has shown", (logs) => {
+    const sent = beginAttest(logs.own, "f", "agent:v", resting("f"));
+    logs.fact("f", { source: "agent:b" });
+    seen(logs.own, sent);
   }),
   bad("truncation-party", "of another's assertion", (logs) => {
     logs.fact("f");

@@ -20,8 +20,14 @@ export function attest(
 }
 
 /** The same for an event that was not seen yet. */
-export function beginAttest(log: LogBuilder, of: string, source = "agent:v"): Draft {
-  return log.begin(log.draft("provenance.attestation.added", source, attestation(of, source)));
+export function beginAttest(
+  log: LogBuilder,
+  of: string,
+  source = "agent:v",
+  fields: Fields = {},
+): Draft {
+  const said = attestation(of, source, fields);
+  return log.begin(log.draft("provenance.attestation.added", source, said));
 }
 
 export function revoke(

@@ -9,15 +9,14 @@ import {
   type Judged,
   judgeConditions,
   judgeSession,
-  parseInstant,
   proofRefusal,
   rightsRefusal,
   tellProof,
 } from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
 import { attestationRefusal, attestorRefusal, revocationRefusal } from "./rules/attestation.ts";
-import { badLinks, comesBack, type LinkReason } from "./rules/chain.ts";
-import { linksOf, namedBy } from "./rules/evidence.ts";
+import { contradictionRefusal } from "./rules/contradiction.ts";
+import { namedBy } from "./rules/evidence.ts";
 import type { AttesterSettings } from "./settings.ts";
 import { type AttesterState, type TenantState, vouchersOf } from "./state.ts";
 
@@ -38,7 +37,7 @@ export function decide(
     judgeConditions(state.sessions, name, envelope, settings) ??
     proofRefusal(state.sessions, input, settings, now) ??
     attestorRefusal(envelope, isSecured(state.sessions, name, envelope, settings)) ??
-    chainRefusal(state, tenant, envelope);
+    contradictionRefusal(state, tenant, envelope);
   if (refused) return { reject: refused };
   return tellProof(decideEvent(tenant, settings, envelope, now), input, settings, now);
 }
@@ -63,48 +62,6 @@ function decideEvent(
     default:
       return { accept: envelope };
   }
-}
-
-/** What is wrong with a chain whatever may still come; what is not seen yet is no reason. */
-const FINAL: ReadonlySet<LinkReason> = new Set([
-  "duplicate",
-  "cycle",
-  "out_of_order",
-  "source",
-  "digest",
-]);
-
-function chainRefusal(
-  state: AttesterState,
-  tenant: TenantState | undefined,
-  envelope: Envelope,
-): ErrorPayload | undefined {
-  const links = linksOf(envelope);
-  const refuse = (reason: string, details: JsonObject): ErrorPayload =>
-    reject("invalid_envelope", "the evidence of this event contradicts itself", {
-      path: envelope.evidence_chain === undefined ? "causation_id" : "evidence_chain",
-      reason,
-      ...details,
-    });
-  if (tenant === undefined) return repeats(links, envelope.id, refuse);
-  const bearer = { id: envelope.id, createdAt: parseInstant(envelope.created_at), links };
-  for (const { reason, index, id } of badLinks(state, tenant, bearer)) {
-    // Who names only a cause says nothing about an order of events.
-    if (reason === "out_of_order" && envelope.evidence_chain === undefined) continue;
-    if (FINAL.has(reason)) return refuse(reason, { link: id, index });
-  }
-  return comesBack(tenant, bearer) ? refuse("cycle", {}) : undefined;
-}
-
-/** Of a tenant of whom nothing is known: what a chain alone shows. */
-function repeats(
-  links: readonly { id: string }[],
-  own: string,
-  refuse: (reason: string, details: JsonObject) => ErrorPayload,
-): ErrorPayload | undefined {
-  const ids = new Set(links.map(({ id }) => id));
-  if (ids.has(own)) return refuse("cycle", { link: own });
-  return ids.size < links.length ? refuse("duplicate", {}) : undefined;
 }
 
 /** An attestation of what was not seen yet waits for it. */

@@ -10,7 +10,9 @@ const KEPT = ["session_id", "conversation_id", "task_id", "correlation_id"] as c
 
 /** `event.rejected` of an attestation that waited (spec 9.5), as the host would have answered it. */
 export function derivedRefusal(service: string, wait: Wait, error: ErrorPayload): Envelope {
-  const { envelope, tenant, due } = wait;
+  const { envelope, tenant, due, of } = wait;
+  // Not later than its event came, when that is what shows what is wrong with it.
+  const at = Math.min(due, tenant.events.get(of)?.at ?? due);
   const kept: Partial<Envelope> = {};
   for (const field of KEPT) {
     const value = envelope[field];
@@ -22,7 +24,7 @@ export function derivedRefusal(service: string, wait: Wait, error: ErrorPayload)
     type: "event.rejected",
     source: service,
     target: envelope.source,
-    created_at: formatInstant(due),
+    created_at: formatInstant(at),
     causation_id: envelope.id,
     ...(envelope.tenant_id === undefined ? {} : { tenant_id: tenant.name }),
     ...kept,

@@ -2,6 +2,7 @@
 import type { Instant, Owed } from "@harmovela/envelope";
 import { derivedRefusal, derivedTruncated, neverSeen } from "./derived.ts";
 import { attestationRefusal } from "./rules/attestation.ts";
+import { contradictionRefusal } from "./rules/contradiction.ts";
 import type { AttesterSettings } from "./settings.ts";
 import type { AttesterState, Wait } from "./state.ts";
 import { nextLoss } from "./truncation.ts";
@@ -19,10 +20,14 @@ export function owed(
   }
   const ready = state.ready.peek();
   if (ready !== undefined) {
-    const refusal = attestationRefusal(ready.tenant, settings, ready.envelope);
-    if (refusal === undefined) return { ...ending(ready, "step"), event: ready.envelope };
+    const { tenant, envelope } = ready;
+    // Judged as if it had come after its event: the order in which the two came decides nothing.
+    const refusal =
+      contradictionRefusal(state, tenant, envelope) ??
+      attestationRefusal(tenant, settings, envelope);
+    if (refusal === undefined) return { ...ending(ready, "step"), event: envelope };
     const event = derivedRefusal(service, ready, refusal);
-    return { ...ending(ready, "step"), event, refuses: ready.envelope };
+    return { ...ending(ready, "step"), event, refuses: envelope };
   }
   const loss = nextLoss(state);
   if (loss !== undefined) {

@@ -1,11 +1,13 @@
 /** Attestations of what was not seen yet: they wait a bounded time (spec section 8). */
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
+import type { Envelope } from "@harmovela/envelope";
 import {
   attest,
   errorOf,
   event,
   fact,
+  iso,
   NOW,
   payloadOf,
   revoke,
@@ -109,6 +111,49 @@ describe("at the end of the wait", () => {
       scenario.derived(NOW + 10 * WAIT).map(({ id }) => id),
       ["a"],
     );
+  });
+});
+
+describe("what its event shows to be wrong with it is held against it then", () => {
+  const chained = (...links: { id: string; source: string }[]) => ({ evidence_chain: links });
+  const f = { id: "f", source: "agent:a" };
+
+  /** The same attestation before its event and after it: the same refusal. */
+  function refusedBothWays(attestation: Envelope, shown: Envelope[], reason: string): void {
+    const before = world();
+    before.own.when(attestation).begun("provenance.attestation.added");
+    before.own.at(NOW + 5);
+    before.seen("beliefs", ...shown);
+    const [refusal, ...more] = before.derived();
+    assert.deepEqual(more, []);
+    assert.equal(refusal?.type, "event.rejected");
+    assert.equal(refusal?.created_at, iso(NOW + 5));
+    assert.equal(errorOf(refusal).code, "invalid_envelope");
+    assert.equal((errorOf(refusal).details as { reason?: unknown }).reason, reason);
+    assert.equal(before.own.owed(), undefined);
+    const after = world().seen("beliefs", ...shown);
+    after.own.when(attestation).rejected("invalid_envelope", { reason });
+  }
+
+  test("another source", () => {
+    const said = attest("f", { id: "a", ...chained({ id: "f", source: "agent:other" }) });
+    refusedBothWays(said, [fact("f", { id: "f" })], "source");
+  });
+
+  test("other content", () => {
+    const link = { ...f, digest: "not of this" };
+    refusedBothWays(attest("f", { id: "a", ...chained(link) }), [fact("f", { id: "f" })], "digest");
+  });
+
+  test("times that run backwards", () => {
+    const late = fact("f", { id: "f", created_at: iso(NOW + 3_600_000) });
+    const said = attest("f", { id: "a", created_at: iso(NOW), ...chained(f) });
+    refusedBothWays(said, [late], "out_of_order");
+  });
+
+  test("a cycle", () => {
+    const shown = fact("f", { id: "f", causation_id: "a" });
+    refusedBothWays(attest("f", { id: "a" }), [shown], "cycle");
   });
 });
 

@@ -69,6 +69,8 @@ export class ProvenanceDomain implements DomainRules {
   #onSaid(event: DomainEvent): void {
     const { envelope, final } = event;
     if (final === undefined) this.#checkSaid(event);
+    // What it waited for is there by now, and may show that it contradicts itself.
+    else this.#checkEvidence(event);
     const vouching = this.#vouchingAt(event);
     if (envelope.type === "provenance.attestation.added") vouching.attest(event);
     else if (envelope.type === "provenance.attestation.revoked") vouching.revoke(event);
@@ -135,14 +137,18 @@ export class ProvenanceDomain implements DomainRules {
     this.#vouchingAt(event).refuse(event, refused, isNeverSeen(envelope));
   }
 
-  /** What an event says by itself (spec 4.2, section 8). */
-  #checkSaid(event: DomainEvent): void {
-    const { envelope, tenant, frame } = event;
+  #checkEvidence({ envelope, tenant, frame }: DomainEvent): void {
     const known = {
       find: (id: string) => this.#across.knownFor(tenant, id, frame.at),
       isLost: (event: SeenEvent) => this.#across.isLost(event),
     };
     checkChain(this.#sink, known, envelope);
+  }
+
+  /** What an event says by itself (spec 4.2, section 8). */
+  #checkSaid(event: DomainEvent): void {
+    const { envelope } = event;
+    this.#checkEvidence(event);
     const ids = (envelope.evidence_chain ?? []).map(({ id }) => id);
     if (new Set([...ids, envelope.id]).size <= ids.length) {
       this.#sink.add("chain-repeats", `the evidence of ${envelope.id} names an event twice`);
