@@ -10,7 +10,7 @@ import type {
   StreamSpec,
 } from "@harmovela/bus";
 
-export const DEADLINE_MS = 15_000;
+export const DEADLINE_MS = 30_000;
 
 /** One adapter with its server, seen from the cases. */
 export interface BusUnderTest extends AsyncDisposable {

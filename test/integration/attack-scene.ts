@@ -7,7 +7,7 @@ import type { PlainAgent } from "./plain-agent.ts";
 export const HONEST = "agent:honest";
 export const MALLORY = "agent:mallory";
 export const WORKER = "agent:worker";
-export const DEADLINE_MS = 20_000;
+export const DEADLINE_MS = 30_000;
 
 /** What one agent says in `honest`. */
 const HONEST_ENVELOPES = 4;

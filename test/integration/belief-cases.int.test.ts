@@ -20,7 +20,7 @@ import { openService, type RunningService } from "@harmovela/host";
 import { type NatsServer, startNatsServer } from "@harmovela/testkit";
 import pino from "pino";
 
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 30_000;
 
 let server: NatsServer;
 const trackers: RunningService[] = [];

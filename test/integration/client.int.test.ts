@@ -17,7 +17,7 @@ import { type NatsServer, startNatsServer } from "@harmovela/testkit";
 import pino from "pino";
 import { createCoordinator } from "../../services/delegation-coordinator/src/service.ts";
 
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 30_000;
 
 /** Fails instead of hanging. */
 async function within<T>(what: Promise<T>, ms = DEADLINE_MS): Promise<T> {

@@ -85,7 +85,7 @@ class Ground implements AsyncDisposable {
 
   /** The manager makes the store of checkpoints when it starts. */
   async untilStore(): Promise<void> {
-    const deadline = performance.now() + 20_000;
+    const deadline = performance.now() + 30_000;
     while (!(await this.bus.streamState(`OBJ_${CHECKPOINT_BUCKET}`))) {
       assert.ok(performance.now() < deadline, "there is no store of checkpoints");
       await new Promise((resolve) => setTimeout(resolve, 20));

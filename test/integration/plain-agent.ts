@@ -14,7 +14,7 @@ import {
 import { eventually, within } from "../chaos/deadline.ts";
 import { type Answer, envelope } from "../chaos/sender.ts";
 
-const DEADLINE_MS = 20_000;
+const DEADLINE_MS = 30_000;
 
 export interface Violation {
   operation: string;

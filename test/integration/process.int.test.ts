@@ -21,7 +21,7 @@ function start(env: Record<string, string>): ChildProcess {
 }
 
 async function health(port: number): Promise<{ code: number; body: Record<string, unknown> }> {
-  const until = performance.now() + 20_000;
+  const until = performance.now() + 30_000;
   for (;;) {
     try {
       // One that never answers would be waited for without end.

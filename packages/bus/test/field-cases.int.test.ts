@@ -16,7 +16,7 @@ import { LeaseBucket } from "../src/jetstream/lease-bucket.ts";
 import { toWireHeaders } from "../src/jetstream/wire-headers.ts";
 import { LeaseKeeper, type LeaseStore } from "../src/lease-keeper.ts";
 
-const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 30_000;
 const spec = logStreamSpec("tasks");
 const subject = logSubject({ tenant: "acme", domain: "tasks", source: "a", type: "task.created" });
 const bytes = (text: string): Uint8Array => new TextEncoder().encode(text);

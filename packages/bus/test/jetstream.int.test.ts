@@ -13,7 +13,7 @@ import { within } from "../../../test/contract/support.ts";
 import { parseDelivery } from "../src/jetstream/stored-message.ts";
 import { wireHeaders } from "../src/jetstream/wire-headers.ts";
 
-const DEADLINE_MS = 15_000;
+const DEADLINE_MS = 30_000;
 const spec = logStreamSpec("tasks");
 const subject = logSubject({ tenant: "acme", domain: "tasks", source: "a", type: "task.created" });
 const one = new Uint8Array([1]);

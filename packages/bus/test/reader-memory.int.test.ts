@@ -22,7 +22,7 @@ test("a reader holds what waits and nothing that was taken", async () => {
     await bus.store("hv.acme.in.tasks.agent:a.task.progress", {}, Buffer.from("{}"));
   }
   const reader = bus.openReader(spec.name, { after: 0, onReady: () => {} });
-  const until = performance.now() + 20_000;
+  const until = performance.now() + 30_000;
   while (reader.buffered < MESSAGES && performance.now() < until) {
     await new Promise((resolve) => setTimeout(resolve, 10));
   }

@@ -85,7 +85,7 @@ export async function openSender(url: string, tenant = TENANT): Promise<Sender> 
       const to = reply ?? `${inbox}.${count}`;
       const verdict = new Promise<Envelope>((resolve, fail) => {
         waiting.set(to, resolve);
-        setTimeout(() => fail(new Error(`no verdict on ${sent.id}`)), 15_000).unref();
+        setTimeout(() => fail(new Error(`no verdict on ${sent.id}`)), 30_000).unref();
       });
       verdict.catch(() => {
         // Whoever gave up on it before does not wait any more.
@@ -262,7 +262,7 @@ export async function readLog(bus: Bus, domain: Domain = "tasks"): Promise<LogEn
 export async function eventually<T>(
   look: () => T | undefined | Promise<T | undefined>,
 ): Promise<T> {
-  const until = performance.now() + 10_000;
+  const until = performance.now() + 30_000;
   for (;;) {
     const found = await look();
     if (found !== undefined) return found;
