@@ -26,7 +26,7 @@ import {
 } from "./draft.ts";
 import { taskOf } from "./filter.ts";
 import { Interruptions } from "./interruptions.ts";
-import type { JobFunction } from "./job.ts";
+import type { JobFunction } from "./job-context.ts";
 import type { Observed } from "./lane.ts";
 import type { Logs } from "./logs.ts";
 import { Observation, type ObserveOptions } from "./observation.ts";

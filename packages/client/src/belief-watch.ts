@@ -1,6 +1,6 @@
 /** What becomes of one key: events that name it, and revisions of what was said about it. */
 import { type Envelope, isService } from "@harmovela/envelope";
-import type { BeliefAgent } from "./beliefs.ts";
+import type { BeliefAgent } from "./belief-agent.ts";
 import type { Observed } from "./lane.ts";
 import type { From, Observation } from "./observation.ts";
 import { isObject, RejectedError } from "./rejected-error.ts";

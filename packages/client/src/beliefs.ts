@@ -1,6 +1,7 @@
 /** What agents hold true (spec 6): said, put right, taken back, watched, and asked about before acting. */
 import { newEventId } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
+import type { BeliefAgent } from "./belief-agent.ts";
 import {
   type Belief,
   type BeliefOptions,
@@ -12,20 +13,7 @@ import {
 } from "./belief-draft.ts";
 import { BeliefWatch, type WatchOptions } from "./belief-watch.ts";
 import type { Draft } from "./draft.ts";
-import type { Observation, ObserveOptions } from "./observation.ts";
-import type { Reading, ReadOptions } from "./reads.ts";
 import { isObject } from "./rejected-error.ts";
-import type { Verdict } from "./verdict.ts";
-
-/** What beliefs need of their agent. */
-export interface BeliefAgent {
-  readonly name: string;
-  publish(draft: Draft): Promise<Verdict>;
-  read(verb: string, params: JsonObject, options?: ReadOptions): Promise<Reading>;
-  observe(options: ObserveOptions): Observation;
-  /** What was read up to here, later answers hold. */
-  note(cursor: string): void;
-}
 
 /** A claim of one source, or whatever is claimed on a key. */
 export type BeliefName = Belief | string | { key: string; source?: string };

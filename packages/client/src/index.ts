@@ -34,7 +34,7 @@ export type {
 } from "./interruption-draft.ts";
 export { InterruptionHandle, type Saved } from "./interruption-handle.ts";
 export { Interruptions, type InterruptionView } from "./interruptions.ts";
-export type { Job, JobContext, JobFunction } from "./job.ts";
+export type { Job, JobContext, JobFunction } from "./job-context.ts";
 export type { InterruptionNotice, InterruptListener } from "./job-interruptions.ts";
 export type { Gap, Observed } from "./lane.ts";
 export { type From, Observation, type ObserveOptions } from "./observation.ts";

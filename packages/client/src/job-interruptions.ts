@@ -17,7 +17,7 @@ import {
 } from "./checkpoint-store.ts";
 import type { DelegatedTask } from "./delegated-task.ts";
 import { type InterruptionPolicy, toAcknowledgement, toSaved } from "./interruption-draft.ts";
-import type { JobEnvironment } from "./job.ts";
+import type { JobEnvironment } from "./job-environment.ts";
 import { payloadOf } from "./offer.ts";
 import { RejectedError } from "./rejected-error.ts";
 import { saidOnce } from "./said-once.ts";

@@ -1,7 +1,7 @@
 /** Saying something that must be known to have been said. */
 import { toHarmovelaError } from "@harmovela/failure";
 import type { DelegatedTask } from "./delegated-task.ts";
-import type { JobEnvironment } from "./job.ts";
+import type { JobEnvironment } from "./job-environment.ts";
 import type { Verdict } from "./verdict.ts";
 
 /** Tries of an ending whose outcome is uncertain; one of them at most is accepted. */

@@ -1,7 +1,8 @@
 /** A job whose function does not return although nothing that it does counts any more. */
 import { HarmovelaError } from "@harmovela/failure";
 import type { DelegatedTask } from "./delegated-task.ts";
-import type { JobEnvironment, JobFunction } from "./job.ts";
+import type { JobFunction } from "./job-context.ts";
+import type { JobEnvironment } from "./job-environment.ts";
 
 /** For a function that heeds its signal, to return. */
 const RETURN_MS = 2_000;

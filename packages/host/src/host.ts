@@ -13,12 +13,13 @@ import {
   type StoredMessage,
   type StreamState,
 } from "@harmovela/bus";
-import type { Domain, Instant } from "@harmovela/envelope";
+import type { Instant } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { Alarms } from "./alarms.ts";
 import { AuditBook } from "./audit/book.ts";
 import { Counters } from "./counters.ts";
 import { Fold, FoldError } from "./fold.ts";
+import type { HostStatus } from "./host-status.ts";
 import { LateWork } from "./late-work.ts";
 import { ObservedLog } from "./observed-log.ts";
 import type { HostOptions } from "./options.ts";
@@ -26,7 +27,7 @@ import { Answerer, type View } from "./reads/answerer.ts";
 import { Releases } from "./releases.ts";
 import { assertSameStream } from "./same-streams.ts";
 import { threadPacking } from "./snapshot/format.ts";
-import type { KeptSnapshot } from "./snapshot/keeper.ts";
+
 import { SnapshotStore } from "./snapshot/store.ts";
 import { Term } from "./term/term.ts";
 
@@ -36,32 +37,6 @@ const FOLD_PER_TURN = 1_000;
 const DRAIN_MS_MAX = 5_000;
 /** Pause before another try when the bus does not answer. */
 const RETRY_MS = 250;
-
-export interface HostStatus {
-  domain: string;
-  service: string;
-  instance: string;
-  role: "starting" | "standby" | "leader" | "stopped";
-  /** Serves reads of a state that has reached the end of the log, and as leader judges. */
-  isReady: boolean;
-  /** Last folded log position, and up to where the log is known to be stored. */
-  position: number;
-  acked: number;
-  /** Everything of the intake up to here has been judged. */
-  intake: number;
-  /** As leader: what arrived is judged and stored, and nothing is due now. */
-  isSettled: boolean;
-  epoch: number;
-  /** Folded positions of the observed logs. */
-  seen: Partial<Record<Domain, number>>;
-  foreign: number;
-  /** The newest snapshot that this leadership has stored. */
-  snapshot?: KeptSnapshot;
-  counters: Record<string, number>;
-  alarms: { alarm: string; count: number }[];
-  /** Why it stopped by itself. */
-  failure?: string;
-}
 
 export interface Host<State = unknown> {
   status(): HostStatus;

@@ -14,7 +14,8 @@ export {
   openGrants,
   openGrantsFile,
 } from "./grants.ts";
-export { type Host, type HostStatus, openHost } from "./host.ts";
+export { type Host, openHost } from "./host.ts";
+export type { HostStatus } from "./host-status.ts";
 export { ConfigError, type ProcessConfig, readConfig, runProcess } from "./main.ts";
 export { openHostPatiently } from "./open-patiently.ts";
 export type {

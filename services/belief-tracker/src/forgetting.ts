@@ -8,15 +8,7 @@
  */
 import { forgetOver, type Instant } from "@harmovela/envelope";
 import { endReport } from "./conflicts.ts";
-import type { BeliefState, Claim, Evidence, Node, Report, Subject, TenantState } from "./state.ts";
-
-/** `event`: an id under which a claim is known no longer as the newest. */
-export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
-  | { readonly kind: "claim"; readonly claim: Claim }
-  | { readonly kind: "event"; readonly id: string; readonly claim: Claim }
-  | { readonly kind: "evidence"; readonly evidence: Evidence }
-  | { readonly kind: "report"; readonly subject: Subject; readonly report: Report }
-);
+import type { BeliefState, Claim, Node, Over, Subject, TenantState } from "./state.ts";
 
 /** Lets go of what ended longer ago than the retention at the time of an entry (F1, F3). */
 export function forget(state: BeliefState, retentionMs: number, at: Instant): void {

@@ -18,7 +18,6 @@ import {
   type SessionBook,
   type Spoken,
 } from "@harmovela/envelope";
-import type { Over } from "./forgetting.ts";
 import type { BeliefSettings } from "./settings.ts";
 
 /** Why something is no longer to be relied on. */
@@ -231,6 +230,14 @@ export interface TenantState {
   /** Live claims whose expiry is logged, longest stale first. */
   readonly stale: Set<Claim>;
 }
+
+/** `event`: an id under which a claim is known no longer as the newest. */
+export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
+  | { readonly kind: "claim"; readonly claim: Claim }
+  | { readonly kind: "event"; readonly id: string; readonly claim: Claim }
+  | { readonly kind: "evidence"; readonly evidence: Evidence }
+  | { readonly kind: "report"; readonly subject: Subject; readonly report: Report }
+);
 
 export interface BeliefState {
   readonly sessions: SessionBook;

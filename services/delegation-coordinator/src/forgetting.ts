@@ -10,15 +10,8 @@
 import { FORGOTTEN_MAX, forgetOver, type Instant } from "@harmovela/envelope";
 import type { Delegation, DelegationBook } from "./delegation/state.ts";
 import type { Compensation } from "./interruptions/state.ts";
-import type { Task, TaskState, TenantState } from "./state.ts";
+import type { Over, Task, TaskState, TenantState } from "./state.ts";
 import { unlinkChild } from "./tree.ts";
-
-/** A task that has ended, an offer that was refused or has given way to another, or a compensation that was asked for. */
-export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
-  | { readonly kind: "task"; readonly task: Task }
-  | { readonly kind: "offer"; readonly delegation: Delegation }
-  | { readonly kind: "compensation"; readonly compensation: Compensation }
-);
 
 /** Lets go of what ended longer ago than the retention at the time of an entry (F1, F3). */
 export function forget(state: TaskState, retentionMs: number, at: Instant): void {

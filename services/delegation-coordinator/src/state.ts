@@ -7,9 +7,8 @@
  *    owed follows from tasks and plans alone.
  */
 import { type Envelope, Fifo, type Instant } from "@harmovela/envelope";
-import type { DelegationBook, DelegationTimer } from "./delegation/state.ts";
+import type { Delegation, DelegationBook, DelegationTimer } from "./delegation/state.ts";
 import { createFamilyState, type FamilyState } from "./families/state.ts";
-import type { Over } from "./forgetting.ts";
 import { Heap } from "./heap.ts";
 import type { Compensation, Hold } from "./interruptions/state.ts";
 import { Ring } from "./ring.ts";
@@ -194,6 +193,13 @@ export interface TenantState {
   /** By the task that undoes another one. */
   readonly compensations: Map<string, Compensation>;
 }
+
+/** A task that has ended, an offer that was refused or has given way to another, or a compensation that was asked for. */
+export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
+  | { readonly kind: "task"; readonly task: Task }
+  | { readonly kind: "offer"; readonly delegation: Delegation }
+  | { readonly kind: "compensation"; readonly compensation: Compensation }
+);
 
 export interface TaskState {
   readonly tenants: Map<string, TenantState>;

@@ -8,13 +8,7 @@
  */
 import { forgetOver, type Instant } from "@harmovela/envelope";
 import { dropCompensation } from "./compensations.ts";
-import type { Compensation, Interruption, ManagerState, TaskRecord, TenantState } from "./state.ts";
-
-export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
-  | { readonly kind: "task"; readonly task: TaskRecord }
-  | { readonly kind: "interruption"; readonly interruption: Interruption }
-  | { readonly kind: "compensation"; readonly compensation: Compensation }
-);
+import type { Interruption, ManagerState, Over, TaskRecord, TenantState } from "./state.ts";
 
 /** Lets go of what ended longer ago than the retention at the time of an entry (F1, F3). */
 export function forget(state: ManagerState, retentionMs: number, at: Instant): void {

@@ -17,9 +17,7 @@ import {
   type RingItem,
   type SessionBook,
 } from "@harmovela/envelope";
-import type { Over } from "./forgetting.ts";
 import type { ManagerSettings } from "./settings.ts";
-import type { Names } from "./tasks/book.ts";
 
 /** What a task is to this service: the fold of its events in the log of `tasks`. */
 export interface TaskRecord {
@@ -212,6 +210,12 @@ export interface Compensation {
   completed: { readonly id: string; readonly by: string; readonly at: Instant } | undefined;
 }
 
+/** One string object for each name that is in use; the rarely used ones go when there are many. */
+export interface Names {
+  recent: Map<string, string>;
+  before: Map<string, string>;
+}
+
 export interface TenantState {
   readonly name: string;
   readonly names: Names;
@@ -229,6 +233,13 @@ export interface TenantState {
   /** The newest of each original and reason. */
   readonly compensationByKey: Map<string, Compensation>;
 }
+
+/** What has ended and is kept for some time yet. */
+export type Over = { readonly at: Instant; readonly tenant: TenantState } & (
+  | { readonly kind: "task"; readonly task: TaskRecord }
+  | { readonly kind: "interruption"; readonly interruption: Interruption }
+  | { readonly kind: "compensation"; readonly compensation: Compensation }
+);
 
 export interface ManagerState {
   readonly sessions: SessionBook;

@@ -8,7 +8,7 @@ import {
 } from "@harmovela/bus";
 import type { Envelope, Instant } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, type JsonValue } from "@harmovela/failure";
-import type { HostStatus } from "../host.ts";
+import type { HostStatus } from "../host-status.ts";
 import type { Act } from "../options.ts";
 import { ReplayDesk } from "../replay/desk.ts";
 import { Turns } from "../replay/turns.ts";

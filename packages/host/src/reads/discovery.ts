@@ -2,7 +2,7 @@
 import type { Subscription } from "@harmovela/bus";
 import type { JsonObject, JsonValue } from "@harmovela/failure";
 import type { Counters } from "../counters.ts";
-import type { HostStatus } from "../host.ts";
+import type { HostStatus } from "../host-status.ts";
 import type { HostOptions } from "../options.ts";
 
 export interface DiscoveryContext<State> {

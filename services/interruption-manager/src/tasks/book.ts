@@ -6,12 +6,6 @@ import type { ManagerState, TaskEnd, TaskRecord, TenantState } from "../state.ts
 /** Names that are kept for certain; the older half goes when there are twice as many. */
 const NAMES_MAX = 10_000;
 
-/** One string object for each name that is in use; the rarely used ones go when there are many. */
-export interface Names {
-  recent: Map<string, string>;
-  before: Map<string, string>;
-}
-
 /** The tenant's one string object for an agent: a million tasks share few names. */
 export function nameIn({ names }: TenantState, name: string): string {
   const recent = names.recent.get(name);
