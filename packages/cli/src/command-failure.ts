@@ -15,6 +15,8 @@ export class CommandFailure extends Error {
 }
 
 const HINTS: Readonly<Record<string, string>> = {
+  unauthorized:
+    "HARMOVELA_KEY names the file of a key, whose tenant and agent --tenant and --as name",
   connection_error: "is a server running? `harmovela up` starts one",
   no_service: "is a stack running there? `harmovela up` starts one",
 };

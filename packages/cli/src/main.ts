@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
 import { CommandFailure, describeFailure } from "./command-failure.ts";
-import { createProgram } from "./program.ts";
+import { allOf, createProgram } from "./program.ts";
 
 const USAGE_ERROR = 2;
 
@@ -10,7 +10,7 @@ process.stdout.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 const program = createProgram();
-for (const command of [program, ...program.commands]) command.exitOverride();
+for (const command of allOf(program)) command.exitOverride();
 try {
   await program.parseAsync();
 } catch (error) {

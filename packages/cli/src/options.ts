@@ -1,6 +1,7 @@
 /** Options that several commands share, spelled once. */
 import { InvalidArgumentError, Option } from "commander";
 
+export const LOOPBACK = "127.0.0.1";
 export const DEFAULT_SERVER = "nats://127.0.0.1:4222";
 export const DEFAULT_TENANT = "default";
 export const DEFAULT_AGENT = "agent:cli";
@@ -18,11 +19,13 @@ export function otherServerOption(): Option {
 }
 
 export function tenantOption(): Option {
-  return new Option("--tenant <name>", "tenant").default(DEFAULT_TENANT);
+  return new Option("--tenant <name>", "tenant").env("HARMOVELA_TENANT").default(DEFAULT_TENANT);
 }
 
 export function agentOption(): Option {
-  return new Option("--as <agent>", "who asks and publishes").default(DEFAULT_AGENT);
+  return new Option("--as <agent>", "who asks and publishes")
+    .env("HARMOVELA_AGENT")
+    .default(DEFAULT_AGENT);
 }
 
 /** The file with everybody who may connect. */

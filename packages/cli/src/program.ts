@@ -34,7 +34,6 @@ export function createProgram(): Command {
   const program = new Command("harmovela")
     .description("Agents on NATS: a judged log of what they do, and commands to run and watch it.")
     .version(VERSION)
-    .showHelpAfterError("(--help shows how it is used)")
     .addHelpText("after", HELP);
   for (const command of [
     upCommand(),
@@ -61,5 +60,11 @@ export function createProgram(): Command {
   ]) {
     program.addCommand(command);
   }
+  for (const command of allOf(program)) command.showHelpAfterError("(--help shows how it is used)");
   return program;
+}
+
+/** A command and all below it: what one is told its subcommands do not take over. */
+export function allOf(command: Command): Command[] {
+  return [command, ...command.commands.flatMap((below) => allOf(below as Command))];
 }

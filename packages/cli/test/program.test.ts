@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import type { Command } from "commander";
-import { createProgram } from "../src/program.ts";
+import { type Command, CommanderError } from "commander";
+import { allOf, createProgram } from "../src/program.ts";
 
 function helpOf(command: Command): string {
   let text = "";
@@ -56,4 +56,18 @@ test("every command explains itself with an example of its own", () => {
 
 test("the program says where to start", () => {
   assert.match(helpOf(createProgram()), /harmovela up[\s\S]*harmovela demo/);
+});
+
+test("wrong arguments of every command, also below another, say where help is and end nothing by themselves", () => {
+  for (const command of allOf(createProgram())) {
+    let said = "";
+    command.exitOverride().configureOutput({
+      writeErr: (text) => {
+        said += text;
+      },
+    });
+    const wrong = () => command.parse(["--no-such-option"], { from: "user" });
+    assert.throws(wrong, CommanderError, command.name());
+    assert.match(said, /--help shows how it is used/, command.name());
+  }
 });

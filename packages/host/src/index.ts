@@ -7,6 +7,7 @@ export {
 } from "./agent-keys.ts";
 export type { AuditRecord } from "./audit/record.ts";
 export { Counters } from "./counters.ts";
+export { LOOK_EVERY_MS } from "./file-version.ts";
 export { Fold, FoldError } from "./fold.ts";
 export {
   type GrantRecord,

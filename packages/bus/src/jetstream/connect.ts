@@ -1,4 +1,6 @@
 /** Opens a connection to NATS as a `Bus`. */
+
+import { HarmovelaError } from "@harmovela/failure";
 import {
   type Authenticator,
   type ConnectionOptions,
@@ -65,8 +67,15 @@ export async function connectBus(options: ConnectBusOptions): Promise<JetStreamB
   try {
     return new JetStreamBus(await connect(connection), inboxPrefix, options.onChange);
   } catch (caught) {
-    throw toBusError(caught);
+    throw namingServers(toBusError(caught), options.servers);
   }
+}
+
+/** Whoever is told that nobody is there wants to know where; secrets in a URL stay out. */
+function namingServers(error: HarmovelaError, servers: string | string[]): HarmovelaError {
+  if (error.code !== "connection_error") return error;
+  const places = [servers].flat().map((url) => url.replace(/^(.*:\/\/)?.*@/, "$1"));
+  return new HarmovelaError(error.code, `no connection to ${places.join(", ")}`, { cause: error });
 }
 
 function toAuthenticator(auth: BusAuth): Authenticator {

@@ -17,7 +17,7 @@ Example:
 const HELP = `
 The key goes into <tenant>.<name>.nk beside the configuration file, readable by its owner alone; give
 it to the agent and to nobody else. The server includes the file, and reads it again when told so:
-nats-server --signal reload. docs/operating.md says how a client in any language uses it.
+nats-server --signal reload; harmovela up --secure does so by itself. docs/operating.md says how a client in any language uses it.
 
 Scopes: read:<domain>, write:<domain>, subscribe:<pattern of types>; a domain is tasks, beliefs,
 interruptions, provenance or *. read:<agent> and write:<agent> confine it to these. Roles: viewer,
@@ -26,7 +26,7 @@ publisher, operator, tenant-admin, cross-tenant-operator. Services read both fro
 ${EXAMPLE}`;
 
 const NEW_TENANT =
-  "the first of this tenant: a running server needs two reloads, one after the other (docs/operating.md)\n";
+  "the first of this tenant: a running server needs two reloads, one after the other, which `harmovela up --secure` does by itself (docs/operating.md)\n";
 const KIND_WIDTH = "observer".length;
 
 interface AgentOptions {
@@ -81,7 +81,9 @@ export function agentCommand(): Command {
     .description("Say who may connect, services included, with the public half of each key.")
     .addOption(configOption())
     .action(({ config }: Pick<AgentOptions, "config">) => {
-      for (const identity of readIdentities(config)) {
+      const known = readIdentities(config);
+      if (known.length === 0) process.stderr.write(`nobody: ${plainText(config)} names no one\n`);
+      for (const identity of known) {
         const rights = "tenant" in identity ? describeRights(identity) : "";
         const line = `${identity.kind.padEnd(KIND_WIDTH)} ${labelOf(identity)} ${identity.key}${rights}`;
         process.stdout.write(`${plainText(line)}\n`);

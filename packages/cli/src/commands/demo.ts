@@ -18,7 +18,7 @@ const COLUMNS_MIN = 80;
 
 const HELP = `
 Without --server it runs on a stack of its own, which is gone afterwards. Exit code 0 only when everything
-went as told.
+went as told. It speaks for several agents, so a server that asks for keys is not the place for it.
 
 Example:
   $ harmovela demo --server nats://127.0.0.1:4222

@@ -1,10 +1,6 @@
-import { createTracker } from "@harmovela/belief-tracker";
-import { createCoordinator } from "@harmovela/delegation-coordinator";
-import type { Domain } from "@harmovela/envelope";
-import { createManager } from "@harmovela/interruption-manager";
-import { createAttester } from "@harmovela/provenance-attester";
 import { Argument, Command } from "commander";
-import { type Candidate, enrol, strike } from "../identity/enrol.ts";
+import { enrol, strike } from "../identity/enrol.ts";
+import { candidatesOf, ENROLLABLE, OPERATOR } from "../identity/own-services.ts";
 import { configOption } from "../options.ts";
 import { plainText } from "../terminal.ts";
 
@@ -19,21 +15,9 @@ HARMOVELA_CREDS_ANSWERER name their files. An operator gets one, and may do ever
 and what reads logs need it (HARMOVELA_KEY).
 ${EXAMPLE}`;
 
-const SERVICES: ReadonlyMap<string, { domain: Domain; service: string }> = new Map(
-  [createCoordinator(), createTracker(), createManager(), createAttester()].map((made) => [
-    made.domain,
-    made,
-  ]),
-);
-const OPERATOR = "operator";
-const CONNECTIONS = ["writer", "answerer"] as const;
-
 export function serviceCommand(): Command {
   const which = () =>
-    new Argument("<domain>", "what it judges; or an operator").choices([
-      ...SERVICES.keys(),
-      OPERATOR,
-    ]);
+    new Argument("<domain>", "what it judges; or an operator").choices(ENROLLABLE);
   const add = new Command("add")
     .summary("make the keys of a service")
     .description("Make the keys of a service or of an operator, and let it connect.")
@@ -62,16 +46,4 @@ export function serviceCommand(): Command {
     .addCommand(add)
     .addCommand(remove)
     .addHelpText("after", EXAMPLE);
-}
-
-function candidatesOf(domain: string): Candidate[] {
-  const made = SERVICES.get(domain);
-  if (made === undefined) {
-    return [{ identity: { kind: OPERATOR, name: OPERATOR }, file: [OPERATOR] }];
-  }
-  const { service } = made;
-  return CONNECTIONS.map((connection) => ({
-    identity: { kind: "service", domain: made.domain, service, connection },
-    file: ["service", domain, connection],
-  }));
 }

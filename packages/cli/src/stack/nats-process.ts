@@ -6,12 +6,14 @@
  * N2 It has a process group of its own: Ctrl-C reaches the services first, so that they can drain.
  */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { findNatsServer } from "@harmovela/bus";
 import { CommandFailure } from "../command-failure.ts";
+import { LOOPBACK } from "../options.ts";
+import { reload } from "./reload.ts";
 import { lockFileOf, waitForStore } from "./store-lock.ts";
 
 export interface NatsProcessOptions {
@@ -21,6 +23,8 @@ export interface NatsProcessOptions {
   port?: number;
   /** Default 127.0.0.1. */
   host?: string;
+  /** A file with accounts, which it includes; its own configuration is written beside it. Default none. */
+  accounts?: string;
 }
 
 export interface NatsProcess {
@@ -29,6 +33,8 @@ export interface NatsProcess {
   readonly ended: Promise<void>;
   /** The last lines that it wrote. */
   readonly log: string;
+  /** Reads its accounts anew. Throws a CommandFailure with what it says against them. */
+  reload(): Promise<void>;
   /** An orderly stop. Resolves when it has ended. */
   stop(): Promise<void>;
 }
@@ -37,7 +43,12 @@ const START_ATTEMPTS_MAX = 5;
 const READY_MS_MAX = 20_000;
 const STOP_MS_MAX = 10_000;
 const LOG_CHARS_MAX = 16_384;
-const LOOPBACK = "127.0.0.1";
+
+const WHY_NOT: Readonly<Record<string, string>> = {
+  EADDRNOTAVAIL: "this machine has no such address",
+  ENOTFOUND: "there is no host of that name",
+  EACCES: "ports below 1024 are for the superuser",
+};
 
 /** N1. $0: nats-server, $1: its configuration, $2: where its process id goes, $3: what goes with it. */
 const KEEPER = `
@@ -61,9 +72,7 @@ export async function startNatsProcess(options: NatsProcessOptions = {}): Promis
     );
   }
   const host = options.host ?? LOOPBACK;
-  if (options.port !== undefined && !(await isFree(host, options.port))) {
-    throw portTaken(host, options.port);
-  }
+  if (options.port !== undefined) await assertFree(host, options.port);
   for (let attempt = 1; ; attempt++) {
     const folder = mkdtempSync(join(tmpdir(), "harmovela-"));
     const storeDir = options.storeDir ?? join(folder, "store");
@@ -71,7 +80,8 @@ export async function startNatsProcess(options: NatsProcessOptions = {}): Promis
     try {
       await waitForStore(storeDir);
       const port = options.port ?? (await freePort(host));
-      server = new OwnedServer({ binary, folder, storeDir, host, port });
+      const { accounts } = options;
+      server = new OwnedServer({ binary, folder, storeDir, host, port, accounts });
       await server.start();
       return server;
     } catch (error) {
@@ -91,25 +101,35 @@ function portTaken(host: string, port: number): CommandFailure {
   );
 }
 
-function listen(host: string, port: number): Promise<number | undefined> {
+/** The port, or the system's word for why nobody can listen there. */
+function listen(host: string, port: number): Promise<number | string> {
   return new Promise((resolve) => {
     const probe = createServer();
-    probe.once("error", () => resolve(undefined));
+    probe.once("error", ({ code }: NodeJS.ErrnoException) => resolve(code ?? "unknown"));
     probe.listen(port, host, () => {
       const address = probe.address();
-      probe.close(() => resolve(typeof address === "object" && address ? address.port : undefined));
+      probe.close(() => resolve(typeof address === "object" && address ? address.port : "closed"));
     });
   });
 }
 
-async function isFree(host: string, port: number): Promise<boolean> {
-  return (await listen(host, port)) !== undefined;
+async function assertFree(host: string, port: number): Promise<void> {
+  const found = await listen(host, port);
+  if (found === "EADDRINUSE") throw portTaken(host, port);
+  if (typeof found === "string") throw cannotListen(host, port, found);
 }
 
 async function freePort(host: string): Promise<number> {
-  const port = await listen(host, 0);
-  if (port === undefined) throw new CommandFailure(`no free port on ${host}`);
-  return port;
+  const found = await listen(host, 0);
+  if (typeof found === "string") throw cannotListen(host, 0, found);
+  return found;
+}
+
+function cannotListen(host: string, port: number, why: string): CommandFailure {
+  const reason = WHY_NOT[why] ?? why;
+  return new CommandFailure(
+    `nobody can listen on ${host}${port === 0 ? "" : `:${port}`}: ${reason}`,
+  );
 }
 
 interface Place {
@@ -119,6 +139,7 @@ interface Place {
   storeDir: string;
   host: string;
   port: number;
+  accounts: string | undefined;
 }
 
 class OwnedServer implements NatsProcess {
@@ -144,12 +165,8 @@ class OwnedServer implements NatsProcess {
   }
 
   async start(): Promise<void> {
-    const { binary, folder, storeDir, host, port } = this.#place;
-    const file = join(folder, "nats.conf");
-    writeFileSync(
-      file,
-      `host: ${JSON.stringify(host)}\nport: ${port}\njetstream { store_dir: ${JSON.stringify(storeDir)} }\n`,
-    );
+    const { binary, folder, storeDir } = this.#place;
+    const file = writeConfiguration(this.#place);
     const child = spawn("/bin/sh", ["-c", KEEPER, binary, file, lockFileOf(storeDir), folder], {
       stdio: ["pipe", "pipe", "pipe"],
       detached: true,
@@ -172,6 +189,12 @@ class OwnedServer implements NatsProcess {
       });
     });
     await this.#ready(child);
+  }
+
+  async reload(): Promise<void> {
+    const log = this.#child?.stderr;
+    if (!log || !this.#isRunning) throw new CommandFailure("nats-server does not run");
+    await reload(Number(readFileSync(lockFileOf(this.#place.storeDir), "utf8")), log);
   }
 
   async stop(): Promise<void> {
@@ -205,6 +228,19 @@ class OwnedServer implements NatsProcess {
       child.stderr?.on("data", keep);
     });
   }
+}
+
+/** The path of what the server is told. What it includes is looked for beside it. */
+function writeConfiguration({ folder, storeDir, host, port, accounts }: Place): string {
+  const lines = [
+    `host: ${JSON.stringify(host)}`,
+    `port: ${port}`,
+    `jetstream { store_dir: ${JSON.stringify(storeDir)} }`,
+  ];
+  if (accounts !== undefined) lines.push(`include ${JSON.stringify(basename(accounts))}`);
+  const file = join(accounts === undefined ? folder : dirname(accounts), "nats.conf");
+  writeFileSync(file, `${lines.join("\n")}\n`);
+  return file;
 }
 
 /** The shell and the server. */

@@ -1,11 +1,17 @@
 /** The four services in this process. */
 import { createTracker } from "@harmovela/belief-tracker";
-import { DOMAINS } from "@harmovela/bus";
+import { DOMAINS, systemClock } from "@harmovela/bus";
 import { createCoordinator } from "@harmovela/delegation-coordinator";
 import type { Domain } from "@harmovela/envelope";
-import { openService, type RunningService, type ServiceConfig } from "@harmovela/host";
+import {
+  openGrantsFile,
+  openService,
+  type RunningService,
+  type ServiceConfig,
+} from "@harmovela/host";
 import { createManager } from "@harmovela/interruption-manager";
 import { createAttester } from "@harmovela/provenance-attester";
+import type { StackKeys } from "./stack-keys.ts";
 
 /** The service of each domain, as it names itself (architecture, section 3). */
 export const SERVICE_BY_DOMAIN: Readonly<Record<Domain, string>> = {
@@ -28,23 +34,35 @@ export interface Services {
 export interface Judging {
   /** Tasks that nobody submitted here may be interrupted and undone (spec 11, C40). */
   externalTasks: boolean;
+  /** Senders are proved, and so are the services. */
+  keys?: StackKeys;
 }
 
 function openDomain(
   domain: Domain,
   config: ServiceConfig,
-  { externalTasks }: Judging,
+  { externalTasks, keys }: Judging,
 ): Promise<RunningService> {
+  const settings = { authenticated: keys !== undefined };
+  const complete = keys === undefined ? config : { ...config, ...provedBy(keys, domain) };
   switch (domain) {
     case "tasks":
-      return openService(createCoordinator(), config);
+      return openService(createCoordinator(settings), complete);
     case "beliefs":
-      return openService(createTracker(), config);
+      return openService(createTracker(settings), complete);
     case "interruptions":
-      return openService(createManager({ externalTasks }), config);
+      return openService(createManager({ ...settings, externalTasks }), complete);
     case "provenance":
-      return openService(createAttester(), config);
+      return openService(createAttester(settings), complete);
   }
+}
+
+function provedBy(keys: StackKeys, domain: Domain): Partial<ServiceConfig> {
+  return {
+    writerAuth: keys.authOf(domain, "writer"),
+    answererAuth: keys.authOf(domain, "answerer"),
+    grants: openGrantsFile(keys.grants, systemClock),
+  };
 }
 
 /**

@@ -1,6 +1,8 @@
 /** A whole system for one command: a server, given or started here, and the services on it. */
+import { setTimeout as pass } from "node:timers/promises";
 import {
   generateTokenKeys,
+  LOOK_EVERY_MS,
   openTokenKeyFile,
   openTokenKeys,
   type TokenKeys,
@@ -11,20 +13,26 @@ import { CommandFailure } from "../command-failure.ts";
 import { toServers } from "../options.ts";
 import { VERSION } from "../version.ts";
 import { type NatsProcess, type NatsProcessOptions, startNatsProcess } from "./nats-process.ts";
+import { followFile } from "./reload.ts";
 import { openServices, type Services } from "./services.ts";
+import { assertWithoutKeys, openStackKeys, type StackKeys } from "./stack-keys.ts";
 
-export interface StackOptions extends NatsProcessOptions {
+export interface StackOptions extends Omit<NatsProcessOptions, "accounts"> {
   /** Use this server instead of starting one. */
   server?: string;
   logger?: Logger;
   /** Tasks that nobody submitted here may be interrupted and undone (spec 11, C40). Default false. */
   externalTasks?: boolean;
+  /** Nobody is who he says he is unless he proves it; needs a `storeDir`, for its keys lie there. Default false. */
+  secure?: boolean;
   /** Called when the server is there and before the services start. */
   beforeServices?: (url: string) => Promise<void>;
 }
 
 export interface Stack {
   readonly url: string;
+  /** Where who speaks is proved. */
+  readonly keys: StackKeys | undefined;
   /** Services that another process leads; they stand by here. */
   readonly standingBy: readonly string[];
   /** Rejects when the server or a service ends by itself; never resolves. */
@@ -48,10 +56,13 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
     server,
     logger = serviceLogger("silent"),
     externalTasks = false,
+    secure = false,
     beforeServices,
     ...nats
   } = options;
-  const own = server === undefined ? await startNatsProcess(nats) : undefined;
+  const keys = keysOf(secure, nats.storeDir);
+  const accounts = keys === undefined ? {} : { accounts: keys.config };
+  const own = server === undefined ? await startNatsProcess({ ...nats, ...accounts }) : undefined;
   const url = server ?? own?.url ?? "";
   try {
     await beforeServices?.(url);
@@ -63,13 +74,27 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
         logger,
         ...(tokens === undefined ? {} : { tokens }),
       },
-      { externalTasks, standbyAfterMs: STANDBY_AFTER_MS },
+      {
+        externalTasks,
+        standbyAfterMs: STANDBY_AFTER_MS,
+        ...(keys === undefined ? {} : { keys }),
+      },
     );
-    return new RunningStack(url, services, own);
+    return new RunningStack({ url, services, own, keys, logger });
   } catch (error) {
     await own?.stop();
     throw error;
   }
+}
+
+function keysOf(isSecure: boolean, storeDir: string | undefined): StackKeys | undefined {
+  if (storeDir === undefined) {
+    if (isSecure) throw new CommandFailure("keys need a store to lie in");
+    return undefined;
+  }
+  if (isSecure) return openStackKeys(storeDir);
+  assertWithoutKeys(storeDir);
+  return undefined;
 }
 
 /**
@@ -86,16 +111,29 @@ async function tokenKeysOf(
   return file === undefined || file === "" ? undefined : await openTokenKeyFile(file);
 }
 
+interface Parts {
+  url: string;
+  services: Services;
+  own: NatsProcess | undefined;
+  keys: StackKeys | undefined;
+  logger: Logger;
+}
+
 class RunningStack implements Stack {
   readonly url: string;
+  readonly keys: StackKeys | undefined;
   readonly standingBy: readonly string[];
   readonly failed: Promise<never>;
   readonly #services: Services;
   readonly #own: NatsProcess | undefined;
+  readonly #unfollow: () => void;
   #closed: Promise<void> | undefined;
 
-  constructor(url: string, services: Services, own: NatsProcess | undefined) {
+  constructor({ url, services, own, keys, logger }: Parts) {
     this.url = url;
+    this.keys = keys;
+    this.#unfollow =
+      own === undefined || keys === undefined ? () => {} : followAccounts(own, keys, logger);
     this.#services = services;
     this.standingBy = services.standingBy;
     this.#own = own;
@@ -115,6 +153,7 @@ class RunningStack implements Stack {
   }
 
   async #close(): Promise<void> {
+    this.#unfollow();
     await this.#services.close();
     await this.#own?.stop();
   }
@@ -124,4 +163,18 @@ class RunningStack implements Stack {
     if (this.#closed !== undefined) return new Promise<never>(() => {});
     throw new CommandFailure("nats-server has ended by itself");
   }
+}
+
+/** Who is added or removed while the stack runs comes in or is cut off within seconds. */
+function followAccounts(own: NatsProcess, keys: StackKeys, logger: Logger): () => void {
+  return followFile(
+    keys.config,
+    async () => {
+      // Services know the new grants by then, so whoever comes in may do at once what it may.
+      await pass(LOOK_EVERY_MS);
+      await own.reload();
+      logger.info({ accounts: keys.config }, "who may connect was read anew");
+    },
+    (error) => logger.error({ err: error }, "who may connect stays as it was"),
+  );
 }
