@@ -81,12 +81,22 @@ export function uncite(state: AttesterState, event: Known): void {
   event.citation = undefined;
 }
 
-/** It may be forgotten when the retention has passed, if nothing that lives rests on it then. */
+/** From now on it may be forgotten when the retention has passed, if nothing that lives rests on it then. */
 export function queue(state: AttesterState, event: Known, at: Instant): void {
   if (event.index >= 0) return;
   event.due = at;
   event.order = placeOf(event.domain, event.seq);
+  unqueue(state, event);
   state.over.add(event);
+  event.place = { due: event.due, order: event.order, index: -1, event };
+  event.tenant.over.add(event.place);
+}
+
+/** It is not among those any more. */
+export function unqueue(state: AttesterState, event: Known): void {
+  state.over.remove(event);
+  if (event.place !== undefined) event.tenant.over.remove(event.place);
+  event.place = undefined;
 }
 
 /** Withdrawn, or said again. */

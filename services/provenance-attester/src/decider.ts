@@ -6,7 +6,7 @@ import type { AttesterSettings } from "./settings.ts";
 import { type AttesterState, createState } from "./state.ts";
 
 /** Of the state's form; raised with every change to what `AttesterState` holds. */
-const SNAPSHOT_VERSION = 2;
+const SNAPSHOT_VERSION = 3;
 
 /**
  * The decider of the domain `provenance`: what follows from what, who vouches for it, and whether that can

@@ -39,6 +39,8 @@ function describeTenant(state: AttesterState, tenant: TenantState): JsonObject {
       .map((key) => `${key} ${idsOf(tenant.subjects.get(key)?.values() ?? []).join(" ")}`),
     attestations: [...tenant.attestations.keys()].sort(),
     waits: [...tenant.waits.keys()].sort(),
+    over: tenant.over.size,
+    weight: tenant.weight,
   };
 }
 

@@ -13,6 +13,7 @@ import {
   citeKnown,
   queue,
   uncite,
+  unqueue,
   withdrawEarly,
   withdrawNamed,
 } from "./assertions.ts";
@@ -37,7 +38,7 @@ export function see(
   const event = createKnown(tenant, domain, entry, digest);
   if (known !== undefined) takePlace(event, known);
   tenant.events.set(event.id, event);
-  state.weight += weightOf(event);
+  weigh(state, event, 1);
   queue(state, event, at);
   if (event.citedBy !== undefined) citeKnown(state, event, event.citedBy);
   const missing = tenant.missing.get(event.id);
@@ -71,8 +72,8 @@ function seeAgain(state: AttesterState, known: Known, domain: Domain, digest: st
   if (known.domain === domain && known.digest === digest) return false;
   known.isAmbiguous = true;
   if (DOMAINS.indexOf(domain) >= DOMAINS.indexOf(known.domain)) return false;
-  if (!state.leaving.delete(known)) state.weight -= weightOf(known);
-  state.over.remove(known);
+  if (!state.leaving.delete(known)) weigh(state, known, -1);
+  unqueue(state, known);
   uncite(state, known);
   return true;
 }
@@ -85,9 +86,11 @@ function takePlace(event: Known, known: Known): void {
   for (const attestation of event.attestations ?? []) attestation.of = event;
 }
 
-/** As much of the memory as it takes. */
-export function weightOf({ links }: Known): number {
-  return 1 + links.length;
+/** It takes so much of the memory, or no longer. */
+export function weigh(state: AttesterState, { tenant, links }: Known, sign: 1 | -1): void {
+  const weight = sign * (1 + links.length);
+  state.weight += weight;
+  tenant.weight += weight;
 }
 
 function createKnown(
@@ -123,5 +126,6 @@ function createKnown(
     due: 0,
     order: 0,
     index: -1,
+    place: undefined,
   };
 }

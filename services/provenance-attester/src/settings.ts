@@ -15,7 +15,7 @@ export interface AttesterSettings extends ProofSettings {
   attestationsMax: number;
   /** Attestations of one tenant that may wait at the same time. */
   waitingMax: number;
-  /** Events and links between them that are remembered, all tenants together; a thousand take about half a megabyte. */
+  /** Events and links between them that are remembered, all tenants together (the largest gives way); a thousand take about half a megabyte. */
   rememberedMax: number;
   /** How long an event is remembered on which nothing that lives rests. */
   retentionMs: number;

@@ -93,6 +93,16 @@ export interface Known {
   due: Instant;
   order: number;
   index: number;
+  /** The same among those of its tenant. */
+  place: Place | undefined;
+}
+
+/** An event among those of its tenant that may be forgotten, by when it came or ended. */
+export interface Place {
+  readonly due: Instant;
+  readonly order: number;
+  index: number;
+  readonly event: Known;
 }
 
 /** An event that somebody names and that no log has shown yet. */
@@ -151,6 +161,10 @@ export interface TenantState {
   readonly subjects: Map<string, Map<string, Known>>;
   readonly attestations: Map<string, Attestation>;
   readonly waits: Map<string, Wait>;
+  /** What may be forgotten of it. */
+  readonly over: Heap<Place>;
+  /** Its events and links that are remembered. */
+  weight: number;
 }
 
 export interface AttesterState {
@@ -167,7 +181,7 @@ export interface AttesterState {
   readonly over: Heap<Known>;
   /** What was taken back and has not come. */
   readonly early: Heap<Missing>;
-  /** Events and links remembered. */
+  /** Events and links remembered, of all tenants. */
   weight: number;
   /** Events seen since the last entry of the own log. */
   news: number;
@@ -206,6 +220,8 @@ export function openTenant(state: AttesterState, name: string): TenantState {
       subjects: new Map(),
       attestations: new Map(),
       waits: new Map(),
+      over: new Heap(),
+      weight: 0,
     };
     state.tenants.set(name, tenant);
   }

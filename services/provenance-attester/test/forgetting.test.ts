@@ -91,6 +91,56 @@ describe("when too much is remembered", () => {
     );
   });
 
+  test("a tenant that says a lot pushes out its own, and nothing of another one", () => {
+    const scenario = world({ rememberedMax: 6 });
+    const quiet = ["1", "2"].map((id) => event("task.output", {}, { id }));
+    scenario.seenOf("quiet", "tasks", ...quiet);
+    for (let index = 0; index < 20; index += 1) {
+      scenario.own.wait(1);
+      scenario.seen("tasks", event("task.output", {}, { id: `loud_${index}` }));
+    }
+    scenario.trimmed({});
+    const eventsOf = (tenant: string) => [
+      ...(scenario.state.tenants.get(tenant)?.events.keys() ?? []),
+    ];
+    assert.deepEqual(eventsOf("quiet"), ["1", "2"]);
+    assert.deepEqual(eventsOf("acme"), ["loud_16", "loud_17", "loud_18", "loud_19"]);
+    assert.equal(scenario.state.weight, 6);
+  });
+
+  test("of equal tenants the first by name gives way, in whatever order they were heard", () => {
+    const left = [
+      ["b", "a"],
+      ["a", "b"],
+    ].map((order) => {
+      const scenario = world({ rememberedMax: 3 });
+      for (const tenant of order)
+        scenario.seenOf(
+          tenant,
+          "tasks",
+          ...["1", "2"].map((id) => event("task.output", {}, { id })),
+        );
+      scenario.trimmed({});
+      return ["a", "b"].map((name) => scenario.state.tenants.get(name)?.events.size);
+    });
+    assert.deepEqual(left, [
+      [1, 2],
+      [1, 2],
+    ]);
+  });
+
+  test("what lives for longer than the retention is its tenant's too: it gives way, and not what others said", () => {
+    const scenario = world({ rememberedMax: 4 });
+    for (const id of ["1", "2", "3", "4"]) scenario.seen("beliefs", fact(id, { id }));
+    pass(scenario, NOW + RETENTION + 1);
+    assert.equal(scenario.state.over.size, 0);
+    scenario.seenOf("quiet", "tasks", event("task.output", {}, { id: "young" }));
+    scenario.trimmed({});
+    assert.deepEqual([...(scenario.state.tenants.get("quiet")?.events.keys() ?? [])], ["young"]);
+    assert.equal(scenario.state.tenants.get("acme")?.events.size, 3);
+    assert.equal(scenario.state.weight, 4);
+  });
+
   test("links count", () => {
     const scenario = world({ rememberedMax: 3 }).seen(
       "tasks",

@@ -113,16 +113,23 @@ export class World {
     return this;
   }
 
+  /** The same of another tenant. */
+  seenOf(tenant: string, domain: Domain, ...envelopes: Envelope[]): this {
+    for (const envelope of envelopes) this.entry(domain, { kind: "event", envelope }, tenant);
+    return this;
+  }
+
   /** An entry of another log; its position. */
   entry(
     domain: Domain,
     body:
       | { kind: "event"; envelope: Envelope; cause?: EventEntry["cause"] }
       | { kind: "begun"; envelope: Envelope },
+    tenant = this.own.tenant,
   ): number {
     const seq = (this.#lengths.get(domain) ?? 0) + 1;
     this.#lengths.set(domain, seq);
-    const { tenant, now: at } = this.own;
+    const { now: at } = this.own;
     const frame = { seq, tenant, at, epoch: 1, prev: seq - 1, seen: {} };
     const { envelope } = body;
     const entry: DomainEntry =
