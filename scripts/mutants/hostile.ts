@@ -36,9 +36,23 @@ export const HOSTILE_MUTANTS: readonly Mutant[] = [
   {
     name: "hostile: one source asks until nobody else can",
     file: `${HOST}/reads/reads-under-way.ts`,
-    find: "this.#all >= ALL_MAX || own >= READS_PER_SOURCE_MAX",
-    replace: "this.#all >= ALL_MAX",
+    find: "own >= READS_PER_SOURCE_MAX || ",
+    replace: "",
     tests: [at("reads-under-way")],
+  },
+  {
+    name: "hostile: one tenant asks until nobody else can",
+    file: `${HOST}/tenant-shares.ts`,
+    find: "own < reserved ? 2 * all : all",
+    replace: "all",
+    tests: [at("reads-under-way"), at("turns")],
+  },
+  {
+    name: "hostile: a tenant that waits with many questions goes before all others",
+    file: `${HOST}/replay/turns.ts`,
+    find: "this.#waiting.delete(next);\n      if (waiting.size > 0) this.#waiting.set(next, waiting);",
+    replace: "if (waiting.size === 0) this.#waiting.delete(next);",
+    tests: [at("turns")],
   },
   {
     name: "hostile: an agent speaks as the service that judges it",

@@ -191,8 +191,8 @@ export type Decision =
 
 /** When sessions were last heard under this leadership (spec 5.1): memory of the leader, never state. */
 export interface Heartbeats {
-  /** When this leadership began to listen: nobody is missed before a full window after it. */
-  readonly since: Instant;
+  /** When this leadership began to listen to a tenant: nobody is missed before a full window after it. */
+  sinceOf(tenant: string): Instant;
   /** The last sign of life of a session, given by its own initiator. */
   lastHeard(tenant: string, source: string, sessionId: string): Instant | undefined;
 }

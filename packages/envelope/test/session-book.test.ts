@@ -201,9 +201,26 @@ test("who had to be forgotten counts as heard later, never as lost earlier", () 
   assert.equal(memory.lastHeard("t", "a", "s1"), 250);
   memory.hear("t", "a", "s1", 240);
   assert.equal(memory.lastHeard("t", "a", "s1"), 250, "time does not go back");
-  assert.equal(memory.since, 100);
+  assert.equal(memory.sinceOf("t"), 100);
   memory.hear("t", "a", "s3", 400);
   assert.equal(memory.lastHeard("t", "a", "s2"), undefined);
-  assert.equal(memory.since, 300);
+  assert.equal(memory.sinceOf("t"), 300);
   assert.equal(memory.lastHeard("t", "b", "s1"), undefined);
+});
+
+test("a tenant that makes up sessions is missed late itself, and nobody else is", () => {
+  const memory = new HeartbeatMemory(100, 10);
+  memory.hear("quiet", "a", "s", 200);
+  for (let at = 0; at < 1_000; at += 1) memory.hear("loud", "a", `s${at}`, 300 + at);
+  assert.equal(memory.lastHeard("quiet", "a", "s"), 200);
+  assert.equal(memory.sinceOf("quiet"), 100);
+  assert.equal(memory.sinceOf("nobody"), 100);
+  assert.equal(memory.sinceOf("loud"), 300 + 990);
+  assert.equal(memory.lastHeard("loud", "a", "s999"), 300 + 999);
+  assert.equal(memory.lastHeard("loud", "a", "s990"), undefined);
+  // Many tenants that are made up: who is forgotten counts as heard later.
+  for (let at = 0; at < 100; at += 1) memory.hear(`t${at}`, "a", "s", 2_000 + at);
+  assert.equal(memory.lastHeard("t99", "a", "s"), undefined);
+  assert.ok(memory.sinceOf("t99") >= 2_099);
+  assert.equal(memory.lastHeard("quiet", "a", "s"), 200);
 });

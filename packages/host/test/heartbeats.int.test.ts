@@ -18,7 +18,7 @@ function watching(heard: (lastHeard: number | undefined, since: number) => void)
     owed: (state, now, underWay) => {
       const { heartbeats } = underWay;
       if (heartbeats !== undefined) {
-        heard(heartbeats.lastHeard(TENANT, "agent:a", "s"), heartbeats.since);
+        heard(heartbeats.lastHeard(TENANT, "agent:a", "s"), heartbeats.sinceOf(TENANT));
       }
       return base.owed(state, now, underWay);
     },

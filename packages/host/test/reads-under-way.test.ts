@@ -18,6 +18,21 @@ test("one source has its share, and all together have a bound; what has ended ma
   assert.equal(began("agent:a"), 0);
 });
 
+test("a tenant that asks for all leaves others a little, and all of them have a bound too", () => {
+  const reads = new ReadsUnderWay();
+  const began = (tenant: string): number => {
+    let count = 0;
+    for (let agent = 0; agent < 3; agent += 1)
+      while (reads.begin(tenant, `agent:${agent}`)) count += 1;
+    return count;
+  };
+  assert.equal(began("loud"), 2_000);
+  assert.equal(began("quiet"), 50);
+  let more = 0;
+  for (let tenant = 0; tenant < 100; tenant += 1) more += began(`t${tenant}`);
+  assert.equal(more, 2_000 - 50);
+});
+
 test("who asks nothing is not remembered", () => {
   const reads = new ReadsUnderWay();
   for (let index = 0; index < 5_000; index += 1) {

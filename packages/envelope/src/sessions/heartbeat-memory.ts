@@ -1,42 +1,67 @@
 /** Who was heard under this leadership: memory of the leader, never state (spec 5.1). */
 import type { Heartbeats, Instant } from "../judging.ts";
 
-/** Sessions remembered at once; beyond that the longest unheard one is forgotten. */
+/** Sessions remembered at once; beyond that the tenant with most of them forgets its longest unheard one. */
 const REMEMBERED_MAX = 100_000;
 
+interface Heard {
+  since: Instant;
+  /** Unheard longest first. */
+  sessions: Map<string, Instant>;
+}
+
 /**
- * One for each leadership, made when it begins. What it does not remember counts as heard at
- * `since`, and `since` moves up to whatever had to be forgotten: a session may be missed late, never early.
+ * One for each leadership, made when it begins. What it does not remember of a tenant counts as heard at
+ * `sinceOf` it, which moves up to whatever of that tenant had to be forgotten: a session may be missed late, never
+ * early, and late only because of its own tenant.
  */
 export class HeartbeatMemory implements Heartbeats {
+  /** Of tenants of whom nothing is remembered. */
   #since: Instant;
-  readonly #heard = new Map<string, Instant>();
+  readonly #tenants = new Map<string, Heard>();
   readonly #max: number;
+  #size = 0;
 
   constructor(since: Instant, max: number = REMEMBERED_MAX) {
     this.#since = since;
     this.#max = max;
   }
 
-  get since(): Instant {
-    return this.#since;
+  sinceOf(tenant: string): Instant {
+    return this.#tenants.get(tenant)?.since ?? this.#since;
   }
 
   /** A sign of life: a heartbeat on the live subject, or any judged envelope of the session. */
   hear(tenant: string, source: string, sessionId: string, now: Instant): void {
-    const key = keyOf(tenant, source, sessionId);
-    const before = this.#heard.get(key);
-    this.#heard.delete(key);
-    this.#heard.set(key, before === undefined ? now : Math.max(before, now));
-    if (this.#heard.size <= this.#max) return;
-    const oldest = this.#heard.entries().next().value;
-    if (oldest === undefined) return;
-    this.#heard.delete(oldest[0]);
-    this.#since = Math.max(this.#since, oldest[1]);
+    const heard = this.#tenants.get(tenant) ?? { since: this.#since, sessions: new Map() };
+    this.#tenants.set(tenant, heard);
+    const key = keyOf(source, sessionId);
+    const before = heard.sessions.get(key);
+    if (before === undefined) this.#size += 1;
+    heard.sessions.delete(key);
+    heard.sessions.set(key, before === undefined ? now : Math.max(before, now));
+    if (this.#size > this.#max) this.#forgetOne(tenant, heard);
   }
 
   lastHeard(tenant: string, source: string, sessionId: string): Instant | undefined {
-    return this.#heard.get(keyOf(tenant, source, sessionId));
+    return this.#tenants.get(tenant)?.sessions.get(keyOf(source, sessionId));
+  }
+
+  /** Who has more than an equal share gives way at once: nobody else need be looked for then. */
+  #forgetOne(tenant: string, heard: Heard): void {
+    let [name, largest] = [tenant, heard];
+    if (heard.sessions.size * this.#tenants.size <= this.#size)
+      for (const [other, its] of this.#tenants)
+        if (its.sessions.size > largest.sessions.size) [name, largest] = [other, its];
+    for (const [oldest, at] of largest.sessions) {
+      largest.sessions.delete(oldest);
+      largest.since = Math.max(largest.since, at);
+      this.#size -= 1;
+      break;
+    }
+    if (largest.sessions.size > 0) return;
+    this.#tenants.delete(name);
+    this.#since = Math.max(this.#since, largest.since);
   }
 }
 

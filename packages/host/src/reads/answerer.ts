@@ -26,6 +26,8 @@ const ACT_BYTES_MAX = 512 * 1024;
 /** Acts under way or waiting in one process: each may hold such a part. */
 const ACTS_MAX = 128;
 const ACTS_AT_ONCE = 32;
+/** Some wait for seconds: a tenant leaves places for others. */
+const ACTS_AT_ONCE_OF_TENANT = 24;
 /** Acts of one agent: it sends the parts of one thing one after the other. */
 const ACTS_PER_AGENT_MAX = 8;
 
@@ -70,8 +72,10 @@ export class Answerer<State> {
   readonly #replays: ReplayDesk;
   readonly #acting = new Turns({
     atOnce: ACTS_AT_ONCE,
+    atOnceOfTenant: ACTS_AT_ONCE_OF_TENANT,
     each: ACTS_PER_AGENT_MAX,
     all: ACTS_MAX,
+    reserved: ACTS_PER_AGENT_MAX,
   });
 
   constructor(context: AnswererContext<State>) {
@@ -173,7 +177,7 @@ export class Answerer<State> {
     if (!this.#reception.admit(asked)) return;
     const { tenant, source } = asked.to;
     this.#acting
-      .run(JSON.stringify([tenant, source]), async () => {
+      .run({ tenant, source }, async () => {
         const params = parseParams(message.data, ACT_BYTES_MAX);
         await this.#observe(params.seen);
         return act({ tenant, source }, params);

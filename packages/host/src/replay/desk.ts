@@ -56,6 +56,7 @@ export class ReplayDesk {
     atOnce: PAGES_AT_ONCE,
     each: REPLAYS_PER_AGENT_MAX,
     all: REPLAYS_MAX,
+    reserved: REPLAYS_PER_AGENT_MAX,
   });
 
   constructor({ bus, clock, domain }: ReplayDeskContext) {
@@ -78,7 +79,7 @@ export class ReplayDesk {
     const question = parseReplayQuestion(params, this.#stream);
     const filter = entryFilter("log", { tenant, domain: this.#domain }, question.selection);
     const name = { tenant, agent: source, filter };
-    return this.#turns.run(JSON.stringify([tenant, source]), () => this.#page(name, question));
+    return this.#turns.run({ tenant, source }, () => this.#page(name, question));
   }
 
   close(): void {

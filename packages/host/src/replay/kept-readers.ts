@@ -2,7 +2,7 @@
  * Ordered readers that replays keep between two pages, each under the name of one agent and one filter.
  *
  * K1 Bounded: for each agent, altogether, and in the time that nobody asks. Who has too many loses the one
- *    that was used longest ago; when all are in use there is none, and the page is read without.
+ *    that was used longest ago, of all together the tenant that has most; when all are in use there is none, and the page is read without.
  * K2 A reader is only a short way to what the log says: where it is gone, another one begins at the cursor
  *    that is asked for.
  */
@@ -115,7 +115,7 @@ export class KeptReaders {
     const key = keyOf(name);
     const isRoom =
       !this.#readers.has(key) &&
-      this.#makeRoom(READERS_MAX, () => true) &&
+      this.#makeRoomOfAll(name.tenant) &&
       this.#makeRoom(READERS_PER_AGENT_MAX, (other) => isSameAgent(other, name));
     if (!isRoom) return undefined;
     const opened = new KeptReader(this.#bus, this.#clock, this.#stream, name, after);
@@ -142,6 +142,18 @@ export class KeptReaders {
 
   close(): void {
     for (const kept of [...this.#readers.values()]) this.drop(kept);
+  }
+
+  /** Of equal tenants the one that asks gives way. */
+  #makeRoomOfAll(tenant: string): boolean {
+    if (this.#readers.size < READERS_MAX) return true;
+    const counts = new Map<string, number>([[tenant, 0]]);
+    for (const { name } of this.#readers.values())
+      counts.set(name.tenant, (counts.get(name.tenant) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const largest =
+      counts.get(tenant) === most ? tenant : [...counts].find(([, count]) => count === most)?.[0];
+    return this.#makeRoom(0, (other) => other.tenant === largest);
   }
 
   /** Whether one more of these may be opened; the one that was used longest ago gives way. */

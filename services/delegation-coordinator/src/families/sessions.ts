@@ -165,7 +165,7 @@ export function missedOwed(
     const { session } = at;
     const { tenant, initiator, id, heartbeatIntervalMs, readyAt = 0 } = session;
     const heard = heartbeats.lastHeard(tenant, initiator, id) ?? 0;
-    const last = Math.max(heard, heartbeats.since, readyAt);
+    const last = Math.max(heard, heartbeats.sinceOf(tenant), readyAt);
     const due = last + MISSED_MAX * heartbeatIntervalMs;
     if (due <= at.due) {
       const event = timedOut(service, session, last, at.due);

@@ -100,7 +100,7 @@ async function put(shelf: Shelf, who: Who, params: JsonObject): Promise<JsonValu
   // What cannot be stored need not be sent.
   if (at === 0 && part.length < bytes)
     await shelf.room.assertRoom(claimOf(shelf, who, name, bytes));
-  const upload = { name, owner: `${who.tenant} ${who.source}`, bytes, digest };
+  const upload = { name, tenant: who.tenant, agent: who.source, bytes, digest };
   const whole = shelf.uploads.take(upload, at, part);
   if (!(whole instanceof Uint8Array)) return whole;
   if (digestOf(whole) !== digest) throw bad("the bytes are not those of the digest");
@@ -169,7 +169,7 @@ async function get(shelf: Shelf, who: Who, params: JsonObject): Promise<JsonValu
   heldTask(shelf, who, taskId);
   const name = checkpointName(who.tenant, taskId, idParam(params));
   const at = wholeParam(params, "at", { min: 0, max: CHECKPOINT_BYTES_MAX, fallback: 0 });
-  const bytes = await shelf.recent.get(name, () => shelf.blobs.get(name));
+  const bytes = await shelf.recent.get(who.tenant, name, () => shelf.blobs.get(name));
   heldTask(shelf, who, taskId);
   if (bytes === undefined) return null;
   const part = bytes.subarray(at, at + PART_BYTES);

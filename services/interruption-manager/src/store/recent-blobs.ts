@@ -1,4 +1,7 @@
-/** Blobs that are being read part by part: each is got from the bucket once, and held for a moment. */
+/**
+ * Blobs that are being read part by part: each is got from the bucket once, and held for a moment. When they are too
+ * many, the tenant that has most of them loses the one that was asked for longest ago.
+ */
 import type { Clock } from "@harmovela/bus";
 
 /** Held at a time; at most 64 MiB of checkpoints. */
@@ -6,6 +9,7 @@ const HELD_MAX = 8;
 const IDLE_MS = 10_000;
 
 interface Held {
+  tenant: string;
   data: Promise<Uint8Array | undefined>;
   cancelIdle: () => void;
 }
@@ -21,6 +25,7 @@ export class RecentBlobs {
   }
 
   async get(
+    tenant: string,
     name: string,
     read: () => Promise<Uint8Array | undefined>,
   ): Promise<Uint8Array | undefined> {
@@ -29,9 +34,8 @@ export class RecentBlobs {
     const data = known?.data ?? read();
     this.forget(name);
     const cancelIdle = this.#clock.after(IDLE_MS, () => this.forget(name));
-    this.#held.set(name, { data, cancelIdle });
-    const [oldest] = this.#held.keys();
-    if (this.#held.size > HELD_MAX && oldest !== undefined) this.forget(oldest);
+    this.#held.set(name, { tenant, data, cancelIdle });
+    if (this.#held.size > HELD_MAX) this.#forgetOne();
     try {
       const found = await data;
       if (found === undefined) this.forget(name);
@@ -59,6 +63,14 @@ export class RecentBlobs {
 
   close(): void {
     for (const name of [...this.#held.keys()]) this.forget(name);
+  }
+
+  #forgetOne(): void {
+    const counts = new Map<string, number>();
+    for (const { tenant } of this.#held.values()) counts.set(tenant, (counts.get(tenant) ?? 0) + 1);
+    const most = Math.max(...counts.values());
+    const given = [...this.#held].find(([, { tenant }]) => counts.get(tenant) === most);
+    if (given !== undefined) this.forget(given[0]);
   }
 
   forget(name: string): void {

@@ -3,6 +3,7 @@
  *
  * U1 Bounded: for each agent, altogether in bytes, and in the time that nothing comes. What is given up is
  *    sent anew.
+ * U2 When all together are too much, the tenant that holds most gives up what went on longest ago, or is refused.
  */
 import type { Clock } from "@harmovela/bus";
 import { HarmovelaError } from "@harmovela/failure";
@@ -17,8 +18,8 @@ const IDLE_MS = 30_000;
 export interface Upload {
   /** Under which it is stored. */
   name: string;
-  /** `<tenant> <agent>`. */
-  owner: string;
+  tenant: string;
+  agent: string;
   bytes: number;
   digest: string;
 }
@@ -31,6 +32,7 @@ interface Held extends Upload {
 
 export class Uploads {
   readonly #clock: Clock;
+  /** What went on longest ago first. */
   readonly #held = new Map<string, Held>();
   #bytes = 0;
 
@@ -48,7 +50,8 @@ export class Uploads {
    * this process knows nothing of it. Throws a retryable error when too much is held.
    */
   take(upload: Upload, at: number, part: Uint8Array): Uint8Array | { received: number } {
-    const key = `${upload.owner} ${upload.name} ${upload.digest} ${upload.bytes}`;
+    const { tenant, agent, name, digest, bytes } = upload;
+    const key = JSON.stringify([tenant, agent, name, digest, bytes]);
     if (at === 0) this.#drop(key);
     const held = this.#held.get(key);
     const received = held?.received ?? 0;
@@ -68,7 +71,10 @@ export class Uploads {
   }
 
   #begin(key: string, upload: Upload): Held {
-    const others = [...this.#held.values()].filter(({ owner }) => owner === upload.owner);
+    const { tenant, agent } = upload;
+    const others = [...this.#held.values()].filter(
+      (other) => other.tenant === tenant && other.agent === agent,
+    );
     if (others.length >= UPLOADS_PER_AGENT_MAX) throw tooMuch();
     const begun = { ...upload, parts: [], received: 0, cancelIdle: () => {} };
     this.#held.set(key, begun);
@@ -76,15 +82,35 @@ export class Uploads {
   }
 
   #hold(key: string, held: Held, part: Uint8Array): void {
-    if (this.#bytes + part.length > HELD_MAX) {
+    if (!this.#makeRoom(key, held, part.length)) {
       this.#drop(key);
       throw tooMuch();
     }
+    this.#held.delete(key);
+    this.#held.set(key, held);
     held.parts.push(part);
     held.received += part.length;
     this.#bytes += part.length;
     held.cancelIdle();
     held.cancelIdle = this.#clock.after(IDLE_MS, () => this.#drop(key));
+  }
+
+  /** U2. False when it is its own tenant that holds most. */
+  #makeRoom(key: string, { tenant }: Held, bytes: number): boolean {
+    while (this.#bytes + bytes > HELD_MAX) {
+      const byTenant = new Map<string, number>([[tenant, bytes]]);
+      for (const { tenant: of, received } of this.#held.values())
+        byTenant.set(of, (byTenant.get(of) ?? 0) + received);
+      const most = Math.max(...byTenant.values());
+      if (byTenant.get(tenant) === most) return false;
+      const given = [...this.#held].find(
+        ([other, { tenant: of, received }]) =>
+          other !== key && received > 0 && byTenant.get(of) === most,
+      );
+      if (given === undefined) return false;
+      this.#drop(given[0]);
+    }
+    return true;
   }
 
   #drop(key: string): void {
