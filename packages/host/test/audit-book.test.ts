@@ -80,6 +80,21 @@ test("beyond its bound records are lost, counted, and an alarm; then it goes on"
   assert.deepEqual([stored.length, stored.at(-1)], [10_001, "acme last"]);
 });
 
+test("a tenant that asks a lot loses its own records, and does not hold up those of others", async () => {
+  const { clock, server, book, counters, verbs } = await open();
+  server.faults.partition("one");
+  for (let n = 0; n < 10_000; n += 1) book.add("loud", record("task"));
+  for (let n = 0; n < 5; n += 1) book.add("quiet", record(`why${n}`));
+  for (let n = 0; n < 3; n += 1) book.add("loud", record("late"));
+  assert.equal(counters.get("audit_lost"), 8);
+  server.faults.heal("one");
+  await pass(clock, 10_000);
+  await settled(clock, book.close());
+  const stored = await verbs();
+  assert.equal(stored.length, 10_000);
+  assert.ok(stored.indexOf("quiet why4") < 1_000, "they take turns");
+});
+
 test("a batch that nobody will ever take is lost, and what comes after it is not", async () => {
   const { clock, book, counters, alarms, verbs } = await open();
   book.add("t".repeat(5_000), record("task"));

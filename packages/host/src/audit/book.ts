@@ -51,13 +51,24 @@ export class AuditBook {
     if (this.#isClosed) return;
     if (this.#count >= WAITING_MAX) {
       this.lose(1);
-      return;
+      if (!this.#takesPlaceOfAnother(tenant)) return;
     }
     const waiting = this.#waiting.get(tenant) ?? [];
     if (waiting.length === 0) this.#waiting.set(tenant, waiting);
     waiting.push(record);
     this.#count += 1;
     this.#schedule();
+  }
+
+  /** The tenant with most records gives one up; false when that is the asking one, or all are under way. */
+  #takesPlaceOfAnother(tenant: string): boolean {
+    let largest = this.#waiting.get(tenant) ?? [];
+    for (const waiting of this.#waiting.values())
+      if (waiting.length > largest.length) largest = waiting;
+    if (largest === this.#waiting.get(tenant) || largest.length === 0) return false;
+    largest.pop();
+    this.#count -= 1;
+    return true;
   }
 
   /** So many will never be written. */
@@ -110,7 +121,9 @@ export class AuditBook {
   #cut(): Batch | undefined {
     for (const [tenant, waiting] of this.#waiting) {
       const records = waiting.splice(0, MESSAGE_RECORDS_MAX);
-      if (waiting.length === 0) this.#waiting.delete(tenant);
+      // Tenants take turns.
+      this.#waiting.delete(tenant);
+      if (waiting.length > 0) this.#waiting.set(tenant, waiting);
       this.#batches += 1;
       return { tenant, batch: `${this.#options.instance}:${this.#batches}`, records };
     }
