@@ -105,6 +105,7 @@ const ONE_SERVER_IS_ENOUGH = [
   "test/integration/flood",
   "test/integration/interruption",
   "test/integration/lost-worker",
+  "test/integration/plain-nats",
   "test/integration/process",
   "test/integration/provenance",
   "test/integration/races",
