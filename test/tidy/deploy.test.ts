@@ -9,7 +9,7 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 const read = (path: string): string => readFileSync(`${root}${path}`, "utf8");
 
 interface Service {
-  image: string;
+  image?: string;
   build?: { context: string; dockerfile: string };
   command: string[];
   ports?: string[];
@@ -36,7 +36,7 @@ describe("docker-compose.yml", () => {
       for (const port of service.ports ?? []) assert.match(port, /^127\.0\.0\.1:\d+:\d+$/);
       assert.ok((service.healthcheck?.test.length ?? 0) > 1);
       assert.ok(Number.parseInt(service.stop_grace_period ?? "0", 10) > 5);
-      assert.doesNotMatch(service.image, /:latest$/);
+      if (service.build === undefined) assert.match(service.image ?? "", /:\d+\.\d+\.\d+/);
       for (const volume of service.volumes ?? []) {
         const [from = ""] = volume.split(":");
         assert.ok(from.startsWith("./") ? existsSync(root + from) : from in compose.volumes, from);
@@ -53,6 +53,44 @@ describe("docker-compose.yml", () => {
       assert.ok(existsSync(root + (service.build?.dockerfile ?? "")));
     });
   }
+});
+
+describe("builds", () => {
+  test("no two go by one name: builders that run at once refuse that", () => {
+    const built = Object.values(compose.services).filter(({ build }) => build !== undefined);
+    const names = built.flatMap(({ image }) => (image === undefined ? [] : [image]));
+    assert.equal(new Set(names).size, names.length);
+  });
+
+  test("a machine's own keys, stores and builds are no part of the context", () => {
+    const kept = read(".dockerignore").split("\n");
+    const ignored = read(".gitignore")
+      .split("\n")
+      .filter((line) => /^[\w.*]/.test(line));
+    for (const entry of [".harmovela", "**/*.nk", "**/node_modules", "**/dist"]) {
+      assert.ok(kept.includes(entry), entry);
+    }
+    for (const entry of ignored) {
+      const name = entry.replace(/\/$/, "");
+      assert.ok(kept.includes(name) || kept.includes(`**/${name}`), `${entry} of .gitignore`);
+    }
+  });
+
+  test("what a container writes into is a volume that begins as its user's", () => {
+    const made = [...read("deploy/Dockerfile").matchAll(/install -d -o node .* (\/\w+)$/gm)];
+    const folders = made.map(([, folder]) => folder);
+    for (const { build, volumes = [], environment = {} } of Object.values(compose.services)) {
+      if (build === undefined) continue;
+      const mounted = volumes.map((volume) => volume.split(":")[1]);
+      for (const path of mounted) assert.ok(folders.includes(path), path);
+      const { HARMOVELA_TOKEN_KEYS: keys } = environment;
+      if (keys !== undefined)
+        assert.ok(
+          mounted.some((path) => keys.startsWith(`${path}/`)),
+          keys,
+        );
+    }
+  });
 });
 
 describe("deploy/Dockerfile", () => {
