@@ -74,8 +74,8 @@ export const FOUNDATION_MUTANTS: readonly Mutant[] = [
   {
     name: "a request as strong as the open one replaces it",
     file: `${MANAGER}/src/rules/policy.ts`,
-    find: "return STRENGTH[policy] > STRENGTH[than];",
-    replace: "return STRENGTH[policy] >= STRENGTH[than];",
+    find: "STRENGTH[policy] > STRENGTH[open.policy]",
+    replace: "STRENGTH[policy] >= STRENGTH[open.policy]",
     tests: [`${MANAGER}/test/lifecycle.test.ts`],
   },
   {
@@ -123,8 +123,8 @@ export const FOUNDATION_MUTANTS: readonly Mutant[] = [
   {
     name: "a subtree asks those again who are interrupted already",
     file: `${MANAGER}/src/trees.ts`,
-    find: "return !(ended || open || asked);",
-    replace: "return !(ended || asked);",
+    find: "return open === undefined || mayReplace(policy, open);",
+    replace: "return true;",
     tests: [`${MANAGER}/test/trees.test.ts`],
   },
   {

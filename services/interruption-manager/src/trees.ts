@@ -2,15 +2,16 @@
  * A request for a subtree (architecture, section 2, `begin`). Called by folds, but for the look at the
  * next step.
  *
- * T1 Whom it concerns is fixed when it begins. Who has ended or is interrupted already is passed over.
+ * T1 Whom it concerns is fixed when it begins. Passed over is who has ended, is stopped already, or is
+ *    being interrupted by a request that is not weaker.
  * T2 Leaves first, the root's own event last.
  * T3 A plan that comes to the root of another one waits for that.
  */
 import type { BegunEntry } from "@harmovela/envelope";
 import { close, releaseTree } from "./interruptions.ts";
-import { graceMsOf, policyOf } from "./rules/policy.ts";
+import { graceMsOf, mayReplace, policyOf } from "./rules/policy.ts";
 import type { ManagerSettings } from "./settings.ts";
-import type { ManagerState, TaskRecord, Tree, TreePlan } from "./state.ts";
+import type { ManagerState, Policy, TaskRecord, Tree, TreePlan } from "./state.ts";
 import { liveBelow } from "./tasks/book.ts";
 import { place } from "./tasks/instances.ts";
 
@@ -67,7 +68,7 @@ export function nextToInterrupt(
   const { members } = plan.tree;
   for (; plan.place < members.length; plan.place += 1) {
     const task = members[plan.place];
-    if (task === undefined || !canInterrupt(task)) continue;
+    if (task === undefined || !canInterrupt(task, plan.policy)) continue;
     if (task.plan === undefined) return task;
     state.ring.remove(plan);
     task.plan.waiters.add(plan);
@@ -76,8 +77,9 @@ export function nextToInterrupt(
   return undefined;
 }
 
-function canInterrupt({ ended, open, asked }: TaskRecord): boolean {
-  return !(ended || open || asked);
+function canInterrupt({ ended, open, asked }: TaskRecord, policy: Policy): boolean {
+  if (ended || asked) return false;
+  return open === undefined || mayReplace(policy, open);
 }
 
 /** A step is logged, or cannot be: the plan goes on behind that task. */

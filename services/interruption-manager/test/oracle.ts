@@ -160,7 +160,6 @@ export class Oracle {
       this.causes.add(id);
       this.totals.expired += 1;
     } else if (open) {
-      assert.ok(!isOwed, "only an agent replaces what is open");
       assert.ok(open.state !== "saved" && (RANK[policy] ?? -1) > (RANK[open.policy] ?? 9));
     }
     const grace =

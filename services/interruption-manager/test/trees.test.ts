@@ -85,12 +85,25 @@ describe("a request for a subtree", () => {
     assert.deepEqual(brief(scenario.said()), ["requested c", "requested a", "requested t"]);
   });
 
-  test("passes over who is interrupted already", () => {
-    const scenario = family().given(requested({}, on("a", { id: "own" })));
-    scenario.given(tree({}, { interruption_policy: "force_stop" }));
-    scenario.given(requested({}, on("c", { id: "late" })));
+  test("passes over who is interrupted already by a request that is not weaker", () => {
+    const scenario = family().given(
+      requested({}, on("a", { id: "own", interruption_policy: "force_stop" })),
+    );
+    scenario.given(tree(), requested({}, on("c", { id: "late" })));
     assert.deepEqual(brief(scenario.said()), ["requested b", "requested t"]);
     assert.deepEqual([openOf(scenario, "a")?.id, openOf(scenario, "c")?.id], ["own", "late"]);
+  });
+
+  test("takes the place of weaker ones below its root, and leaves who has stopped as he is", () => {
+    const scenario = family().given(tree({}, { id: "weak" }));
+    scenario.said();
+    save(scenario, "b").given(acknowledged(on("a")));
+    scenario.given(tree({}, { id: "strong", interruption_policy: "force_stop" }));
+    assert.deepEqual(brief(scenario.said()), ["requested c", "requested a", "requested t"]);
+    for (const id of ["t", "a", "b", "c"]) assert.equal(stopped(scenario, id), true);
+    assert.deepEqual(scenario.said(NOW + 1e9), [], "no grace of a weaker one passes any more");
+    save(scenario, "c", "a", "t").given(resumed("ck_t", { id: "r" }, { scope: "tree" }));
+    assert.deepEqual(brief(scenario.said()), ["resumed b", "resumed a", "resumed c"]);
   });
 
   test("holds its root until its own event is logged", () => {
@@ -254,7 +267,7 @@ describe("a subtree goes on", () => {
     scenario.said();
     save(scenario, "c", "b");
     scenario.given(tree({}, { id: "strong" }));
-    assert.deepEqual(brief(scenario.said()), ["requested t"]);
+    assert.deepEqual(brief(scenario.said()), ["requested a", "requested t"]);
     save(scenario, "a", "t").given(goOn());
     assert.deepEqual(brief(scenario.said()), ["resumed b", "resumed a", "resumed c"]);
   });

@@ -5,7 +5,7 @@ import { isTerminal } from "../tasks/table.ts";
 import { isAtOrAbove, type Task } from "../tasks/task.ts";
 import type { Interruption } from "./book.ts";
 import { bookOf, type InterruptionContext, taskOf } from "./context.ts";
-import { close, goOn, open, policyOf } from "./lifecycle.ts";
+import { checkOpen, close, goOn, open, policyOf } from "./lifecycle.ts";
 
 /** The live tasks of a subtree when its interruption began, each with those directly below it. */
 interface Tree {
@@ -62,9 +62,7 @@ export class TreeRules {
     if (!isMember || tree?.root === id || tree?.interrupted.has(id)) {
       sink.add("tree-member", `${plan.id} interrupts ${id}, which is not its turn`, id);
     }
-    if (stops.open !== undefined) {
-      sink.add("interruption-open", `${plan.id} interrupts ${id} beside ${stops.open.id}`, id);
-    }
+    checkOpen(this.#context, event, stops);
     const rootPolicy = plan.envelope.interruption_policy ?? "save_and_stop";
     if (policyOf(event) !== rootPolicy) {
       sink.add("tree-member", `${id} is interrupted by ${policyOf(event)}, not ${rootPolicy}`, id);

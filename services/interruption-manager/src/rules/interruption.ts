@@ -19,7 +19,7 @@ import {
 import { answerRefusal, requestRefusal } from "./authority.ts";
 import { contentOf, formRefusal } from "./checkpoint.ts";
 import { millisecondsIn, taskIdOf, textIn, valueIn } from "./payload.ts";
-import { completed, dueAfter, graceMsOf, isForTree, isStronger, policyOf } from "./policy.ts";
+import { completed, dueAfter, graceMsOf, isForTree, mayReplace, policyOf } from "./policy.ts";
 import {
   alreadyEnded,
   checkpointMissing,
@@ -103,7 +103,7 @@ function decideRequest(
 ): Decision {
   const { open } = task;
   const policy = policyOf(envelope);
-  if (open && (isStopped(open) || !isStronger(policy, open.policy))) {
+  if (open && !mayReplace(policy, open)) {
     const message = isStopped(open)
       ? `task ${task.id} is stopped already`
       : `task ${task.id} is being interrupted already, and ${policy} is not stronger`;

@@ -1,7 +1,7 @@
 /** What a request for an interruption asks for (spec 5.7). */
 import type { Envelope, Instant } from "@harmovela/envelope";
 import { LAST_INSTANT, type ManagerSettings } from "../settings.ts";
-import type { Policy } from "../state.ts";
+import { type Interruption, isStopped, type Policy } from "../state.ts";
 import { millisecondsIn, payloadObject } from "./payload.ts";
 
 const STRENGTH: Readonly<Record<Policy, number>> = {
@@ -14,8 +14,9 @@ export function policyOf({ interruption_policy: policy = "save_and_stop" }: Enve
   return policy;
 }
 
-export function isStronger(policy: Policy, than: Policy): boolean {
-  return STRENGTH[policy] > STRENGTH[than];
+/** Whether a request takes the place of the one that is open: it is stronger, and nothing has stopped yet. */
+export function mayReplace(policy: Policy, open: Interruption): boolean {
+  return !isStopped(open) && STRENGTH[policy] > STRENGTH[open.policy];
 }
 
 /** The grace of a request, from its receipt on; none under a forced stop. */
