@@ -46,6 +46,10 @@ function standing(claim: Claim): Reason[] {
   if (!isLive(claim) && mark === undefined) {
     return [{ reason: "superseded", text: "was said again since", details: {} }];
   }
+  if (claim.status === "retracted") {
+    const details = { event_id: claim.event, by: claim.source };
+    return [{ reason: "withdrawn", text: "is retracted, as its own source says", details }];
+  }
   if (overruledBy === undefined) return [];
   const details = { event_id: overruledBy };
   return [{ reason: "revised", text: `was decided otherwise by ${overruledBy}`, details }];

@@ -2,7 +2,19 @@
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { HarmovelaError, type JsonObject } from "@harmovela/failure";
-import { derived, fact, iso, NOW, read, resting, retract, type World, world } from "./support.ts";
+import {
+  against,
+  derived,
+  fact,
+  iso,
+  NOW,
+  read,
+  resting,
+  retract,
+  revise,
+  type World,
+  world,
+} from "./support.ts";
 
 const isBadQuestion = (error: unknown): boolean =>
   error instanceof HarmovelaError && error.code === "invalid_query";
@@ -81,6 +93,26 @@ test("what a claim looks like", () => {
     belief_scope: "observation",
     confidence: 0.5,
   });
+});
+
+test("what its own source calls retracted, contradicted or unknown is not to be acted on", () => {
+  const reasons = {
+    retracted: "withdrawn",
+    contradicted: "contradicted",
+    unknown: "awaiting_re_evaluation",
+  };
+  for (const [status, reason] of Object.entries(reasons)) {
+    const belief_status = status as keyof typeof reasons;
+    const scenario = world().given(
+      fact("f", 1, { id: "f", belief_status }),
+      revise("x", "y", { id: "d" }),
+      revise("y", "none", { id: "e", causation_id: "d", belief_status }),
+    );
+    for (const event_id of ["f", "e"]) {
+      assert.equal(read(scenario, "get", { event_id }).belief_status, status);
+      assert.deepEqual(against(scenario, { event_id }), [reason]);
+    }
+  }
 });
 
 test("lists by state and prefix, page by page", () => {
