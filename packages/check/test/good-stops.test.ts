@@ -288,7 +288,7 @@ const good: Good[] = [
   {
     what: "runtimes interrupt",
     build(logs) {
-      for (const source of ["runtime:main", "harness:x", "service:watch"]) {
+      for (const source of ["runtime:main", "orchestrator:main", "harness:x", "service:watch"]) {
         logs.tasks.running(source);
         logs.say("requested", source, source);
       }

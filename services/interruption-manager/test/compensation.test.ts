@@ -154,7 +154,8 @@ describe("a request", () => {
         ...started("t", { parent_task_id: "p" }),
         task("completed", "t"),
       );
-    for (const source of ["agent:w", "agent:s", "agent:boss", "runtime:main", "service:x"]) {
+    const runtime = ["runtime:main", "orchestrator:main", "service:x"];
+    for (const source of ["agent:w", "agent:s", "agent:boss", ...runtime]) {
       family().when(compensation({}, { source })).accepted();
     }
     family()

@@ -214,6 +214,7 @@ describe("who may", () => {
     "agent:boss",
     "harness:h",
     "runtime:main",
+    "orchestrator:main",
     "service:x",
   ]) {
     test(`request, resume and cancel: ${source}`, () => {
@@ -253,12 +254,16 @@ describe("who may", () => {
   });
 
   test("with authentication only services speak for the runtime", () => {
-    for (const source of ["harness:h", "runtime:main"]) {
+    for (const source of ["harness:h", "runtime:main", "orchestrator:main"]) {
       const scenario = world({ authenticated: true }).tasks(...started());
       scenario.when(requested({}, { source })).rejected("unauthorized");
     }
     const scenario = world({ authenticated: true }).tasks(...started());
     scenario.when(requested({}, { source: "service:x" })).accepted();
+    // An orchestrator is an agent then: of its own tasks it may.
+    const source = "orchestrator:main";
+    const own = world({ authenticated: true }).tasks(submitted("t", { source }));
+    own.when(requested({}, { source })).accepted();
   });
 });
 

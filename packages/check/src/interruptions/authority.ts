@@ -3,7 +3,7 @@ import { isTerminal } from "../tasks/table.ts";
 import { ownerOf, type Task } from "../tasks/task.ts";
 import { type InterruptionContext, taskOf } from "./context.ts";
 
-const RUNTIME = /^(?:harness|runtime|service):/;
+const RUNTIME = /^(?:harness|orchestrator|runtime|service):/;
 
 /** Only a task that is known and live is interrupted, or answers (spec 5.7). False: nothing more can be said. */
 export function checkTask(

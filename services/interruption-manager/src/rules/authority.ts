@@ -1,11 +1,12 @@
 /** Who may interrupt, answer and undo (spec 5.7, 5.8). */
 import { type Envelope, isHarness, isService } from "@harmovela/envelope";
 import { type ErrorPayload, reject } from "@harmovela/failure";
+import type { ManagerSettings } from "../settings.ts";
 import type { TaskRecord } from "../state.ts";
 import { isElsewhere } from "../tasks/instances.ts";
 
 /** What speaks for the runtime; with authentication only services do. */
-export function isRuntime(source: string): boolean {
+function isRuntime(source: string): boolean {
   return isService(source) || isUnprovenRuntime(source);
 }
 
@@ -13,9 +14,16 @@ export function isUnprovenRuntime(source: string): boolean {
   return isHarness(source) || source.startsWith("runtime:");
 }
 
+/** An agent as any other where senders are proved; elsewhere it may ask for what a runtime may. */
+function isTrustedOrchestrator(source: string, { authenticated }: Proving): boolean {
+  return !authenticated && source.startsWith("orchestrator:");
+}
+
+type Proving = Pick<ManagerSettings, "authenticated">;
+
 /** Owner, target, submitter or delegator of the task or of an ancestor, or the runtime; of an external task anybody. */
-export function mayRequest(task: TaskRecord, source: string): boolean {
-  if (task.isExternal || isRuntime(source)) return true;
+function mayRequest(task: TaskRecord, source: string, proving: Proving): boolean {
+  if (task.isExternal || isRuntime(source) || isTrustedOrchestrator(source, proving)) return true;
   for (let at: TaskRecord | undefined = task; at; at = at.parent) {
     const { owner, target, submitter, offer } = at;
     if (source === owner || source === submitter) return true;
@@ -55,8 +63,9 @@ export function answerRefusal(task: TaskRecord, envelope: Envelope): ErrorPayloa
 export function requestRefusal(
   task: TaskRecord,
   { type, source }: Envelope,
+  proving: Proving,
 ): ErrorPayload | undefined {
-  return mayRequest(task, source) ? undefined : stranger(task, type, source);
+  return mayRequest(task, source, proving) ? undefined : stranger(task, type, source);
 }
 
 export function stranger(task: TaskRecord, type: string, source: string): ErrorPayload {

@@ -80,7 +80,7 @@ function requestedRefusal(
   if (tenant?.compensations.has(original)) {
     return reject("task_error", `task ${original} is a compensation itself`, details);
   }
-  const denied = task && (requestRefusal(task, envelope) ?? runningRefusal(task, id));
+  const denied = task && (requestRefusal(task, envelope, settings) ?? runningRefusal(task, id));
   if (denied) return denied;
   if (id === original || tenant?.tasks.has(id) || tenant?.compensations.has(id)) {
     return reject("task_error", `task ${id} exists already`, details);

@@ -51,7 +51,7 @@ export function decideInterruption(
       ? acceptRequest(settings, envelope, ctx)
       : { reject: unknownTask(id) };
   }
-  const refused = standingRefusal(task, envelope);
+  const refused = standingRefusal(settings, task, envelope);
   if (refused) return { reject: refused };
   switch (type) {
     case "interruption.requested":
@@ -87,11 +87,17 @@ function invalidRefusal(envelope: Envelope): ErrorPayload | undefined {
 }
 
 /** R1, and who may say it. */
-function standingRefusal(task: TaskRecord, envelope: Envelope): ErrorPayload | undefined {
+function standingRefusal(
+  settings: ManagerSettings,
+  task: TaskRecord,
+  envelope: Envelope,
+): ErrorPayload | undefined {
   if (task.ended) return alreadyEnded(task);
   const isAnswer =
     envelope.type === "interruption.acknowledged" || envelope.type === "interruption.saved";
-  const denied = isAnswer ? answerRefusal(task, envelope) : requestRefusal(task, envelope);
+  const denied = isAnswer
+    ? answerRefusal(task, envelope)
+    : requestRefusal(task, envelope, settings);
   return denied ?? settlingRefusal(task);
 }
 
