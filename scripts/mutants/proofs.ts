@@ -65,4 +65,27 @@ export const PROOF_MUTANTS: readonly Mutant[] = [
     replace: "at: fold.at",
     tests: ["packages/host/test/observation.int.test.ts"],
   },
+  ...[
+    [`${TRACKER}/src/state.ts`, `${TRACKER}/test/beliefs.prop.test.ts`],
+    [
+      "services/delegation-coordinator/src/tasks.ts",
+      "services/delegation-coordinator/test/delegation.prop.test.ts",
+    ],
+    [
+      "services/interruption-manager/src/state.ts",
+      "services/interruption-manager/test/manager.prop.test.ts",
+    ],
+    [
+      "services/provenance-attester/src/state.ts",
+      "services/provenance-attester/test/attester.prop.test.ts",
+    ],
+  ].map(
+    ([file = "", test = ""]): Mutant => ({
+      name: `tenants: a second one lives in the first one's state (${file})`,
+      file,
+      find: "let tenant = state.tenants.get(name);",
+      replace: "let tenant = state.tenants.get(name) ?? [...state.tenants.values()][0];",
+      tests: [test],
+    }),
+  ),
 ];

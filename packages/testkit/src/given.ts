@@ -15,6 +15,7 @@ import {
   type EventEntry,
   type Grants,
   type Instant,
+  type Judged,
   type Owed,
   type TokenIssue,
 } from "@harmovela/envelope";
@@ -31,6 +32,15 @@ export interface GivenOptions {
   at?: Instant;
   /** What the connection of a sender may do; without it nobody is proved. */
   grants?: (tenant: string, source: string) => Grants | undefined;
+  /** Positions, where they are not simply the next ones. */
+  numbering?: Numbering;
+}
+
+/** Which position an intake message and an entry get, and what an entry says of the observed logs. */
+export interface Numbering {
+  intake(): number;
+  seq(): number;
+  seen(): Readonly<Partial<Record<Domain, number>>>;
 }
 
 /** What `when` says: the decision, and the entry it made, if any. */
@@ -39,8 +49,18 @@ export interface Outcome {
   entry: DomainEntry | undefined;
 }
 
+type ObservedEntry = Extract<DomainEntry, { kind: "observed" }>;
+
+/** Something that a decider was told from outside: by agents, by other logs, of the logs themselves. */
+export type Act =
+  | { kind: "message"; at: Instant; input: Judged }
+  | { kind: "observed"; at: Instant; domain: Domain; entry: DomainEntry }
+  | { kind: "own"; at: Instant; entry: ObservedEntry };
+
 export class Given<State> {
   readonly decider: Decider<State>;
+  /** What it was told, in its order; what it owes by itself is not among it. */
+  readonly acts: Act[] = [];
   readonly tenant: string;
   readonly service: string;
   readonly log: DomainEntry[] = [];
@@ -49,17 +69,52 @@ export class Given<State> {
   state: State;
   now: Instant;
   readonly #grants: (tenant: string, source: string) => Grants | undefined;
+  readonly #numbering: Numbering;
   #intake = 0;
   #seen: Readonly<Partial<Record<Domain, number>>> = {};
   readonly #settled = new Map<string, { seq: number; content: string }>();
 
   constructor(decider: Decider<State>, options: GivenOptions) {
-    this.decider = decider;
+    this.decider = this.#recording(decider);
     this.state = decider.initial();
     this.tenant = options.tenant ?? "acme";
     this.service = options.service ?? "service:test";
     this.now = options.at ?? Date.UTC(2026, 10, 30);
     this.#grants = options.grants ?? (() => undefined);
+    this.#numbering = options.numbering ?? {
+      intake: () => {
+        this.#intake += 1;
+        return this.#intake;
+      },
+      seq: () => this.log.length + 1,
+      seen: () => this.#seen,
+    };
+  }
+
+  #recording(base: Decider<State>): Decider<State> {
+    const { acts } = this;
+    const { observe } = base;
+    return {
+      ...base,
+      decide: (state, input, context) => {
+        if (state === this.state) acts.push({ kind: "message", at: context.now, input });
+        return base.decide(state, input, context);
+      },
+      evolve: (state, entry) => {
+        if (entry.kind === "observed" && state === this.state)
+          acts.push({ kind: "own", at: entry.at, entry });
+        base.evolve(state, entry);
+      },
+      ...(observe === undefined
+        ? {}
+        : {
+            observe: (state, domain, entry) => {
+              if (state === this.state)
+                acts.push({ kind: "observed", at: entry.at, domain, entry });
+              observe.call(base, state, domain, entry);
+            },
+          }),
+    };
   }
 
   /** Judges envelopes that must all be taken. */
@@ -88,9 +143,21 @@ export class Given<State> {
 
   /** Decides, logs and folds one envelope in the order of the intake. */
   judge(envelope: Envelope, tenant = this.tenant): Outcome {
-    this.#intake += 1;
-    const intake = this.#intake;
+    const { source } = envelope;
+    const grants = this.#grants(tenant, source);
+    return this.judgeInput({
+      envelope,
+      tenant,
+      source,
+      ...(grants === undefined ? {} : { grants }),
+    });
+  }
+
+  /** The same with all that the host finds out about a message. */
+  judgeInput(input: Omit<Judged, "intake">): Outcome {
+    const intake = this.#numbering.intake();
     const { now } = this;
+    const { envelope, tenant } = input;
     const key = `${tenant} ${envelope.id}`;
     const content = canonicalJson(envelope);
     const known = this.#settled.get(key);
@@ -103,16 +170,9 @@ export class Given<State> {
         entry: undefined,
       };
     }
-    const grants = this.#grants(tenant, envelope.source);
     const decision = this.decider.decide(
       this.state,
-      {
-        envelope,
-        tenant,
-        source: envelope.source,
-        intake,
-        ...(grants === undefined ? {} : { grants }),
-      },
+      { ...input, intake },
       { now, deriveId: (index) => deriveId(tenant, `in:${intake}`, index, now) },
     );
     const entry = this.#enter(decision, envelope, { in: intake }, tenant);
@@ -179,8 +239,8 @@ export class Given<State> {
       | { kind: "observed"; first: Partial<Record<Domain, number>> }
     ),
   ): DomainEntry {
-    const seq = this.log.length + 1;
-    const frame = { seq, at: this.now, epoch: 1, prev: seq - 1, seen: this.#seen };
+    const seq = this.#numbering.seq();
+    const frame = { seq, at: this.now, epoch: 1, prev: seq - 1, seen: this.#numbering.seen() };
     const entry: DomainEntry =
       body.kind === "event"
         ? { ...frame, ...body, envelope: stamped(body.envelope, seq) }

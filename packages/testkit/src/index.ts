@@ -1,5 +1,13 @@
 export { FakeClock, ProcessClock, pass, settled } from "./fake-clock.ts";
-export { Given, type GivenOptions, given, type Outcome, Then } from "./given.ts";
+export {
+  type Act,
+  Given,
+  type GivenOptions,
+  given,
+  type Numbering,
+  type Outcome,
+  Then,
+} from "./given.ts";
 export { type NatsCluster, startNatsCluster } from "./nats-cluster.ts";
 export {
   freePort,
@@ -9,3 +17,4 @@ export {
 } from "./nats-server.ts";
 export { reachable } from "./reachable.ts";
 export { SimRandom } from "./simulator-random.ts";
+export { assertTenantsApart } from "./tenants-apart.ts";

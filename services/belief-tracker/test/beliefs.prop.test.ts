@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DomainEntry, Envelope } from "@harmovela/envelope";
 import { cut, Fold, instantPacking, readSnapshot } from "@harmovela/host";
+import { assertTenantsApart } from "@harmovela/testkit";
 import fc from "fast-check";
 import { describeState } from "../src/index.ts";
 import type { BeliefState } from "../src/state.ts";
@@ -314,5 +315,14 @@ test("every history comes to rest, and no decision throws", () => {
       assert.deepEqual(describeState(scenario.refold()), describeState(scenario.state));
     }),
     { numRuns: RUNS },
+  );
+});
+
+test("a tenant notices nothing of another one that has the same names", () => {
+  fc.assert(
+    fc.property(history, (moves) => {
+      assertTenantsApart(live(world(), moves), describeState);
+    }),
+    { numRuns: 100, includeErrorInReport: true },
   );
 });

@@ -4,6 +4,7 @@ import { test } from "node:test";
 import type { DomainEntry, Envelope } from "@harmovela/envelope";
 import { formatInstant } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
+import { assertTenantsApart } from "@harmovela/testkit";
 import fc from "fast-check";
 import { findDelegation, ownerOf } from "../src/delegation/state.ts";
 import { describeState, issueToken } from "../src/index.ts";
@@ -254,5 +255,14 @@ test("a fresh fold of the log gives the same state, and owes the same", () => {
       );
     }),
     { numRuns: RUNS },
+  );
+});
+
+test("a tenant notices nothing of another one that has the same names", () => {
+  fc.assert(
+    fc.property(history, (moves) => {
+      assertTenantsApart(run(moves).scenario, describeState);
+    }),
+    { numRuns: 100, includeErrorInReport: true },
   );
 });

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deriveId, type Envelope, EVENT_TYPES } from "@harmovela/envelope";
 import type { JsonValue } from "@harmovela/failure";
+import { assertTenantsApart } from "@harmovela/testkit";
 import fc from "fast-check";
 import { describeState } from "../src/index.ts";
 import { type World, world } from "./support.ts";
@@ -201,5 +202,14 @@ test("two conversations that share no name do not touch each other, however they
       assert.deepEqual(got, expected);
     }),
     { numRuns: RUNS, includeErrorInReport: true },
+  );
+});
+
+test("a tenant notices nothing of another one that has the same names", () => {
+  fc.assert(
+    fc.property(moves, (list) => {
+      assertTenantsApart(run(list), describeState);
+    }),
+    { numRuns: 100, includeErrorInReport: true },
   );
 });

@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DomainEntry, Envelope, EventEntry } from "@harmovela/envelope";
 import type { JsonObject } from "@harmovela/failure";
+import { assertTenantsApart } from "@harmovela/testkit";
 import fc from "fast-check";
 import { describeState } from "../src/index.ts";
 import { del } from "./delegation-support.ts";
@@ -241,5 +242,14 @@ test("a fresh fold of the log gives the same state, and owes the same", () => {
       assert.deepEqual(owed(again), owed(scenario.state));
     }),
     { numRuns: RUNS },
+  );
+});
+
+test("a tenant notices nothing of another one that has the same names", () => {
+  fc.assert(
+    fc.property(history, (moves) => {
+      assertTenantsApart(run(moves, true).scenario, describeState);
+    }),
+    { numRuns: 100, includeErrorInReport: true },
   );
 });

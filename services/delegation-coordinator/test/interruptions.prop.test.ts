@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DomainEntry, Envelope } from "@harmovela/envelope";
 import { cut, Fold, instantPacking, readSnapshot } from "@harmovela/host";
+import { assertTenantsApart } from "@harmovela/testkit";
 import fc from "fast-check";
 import { describeState } from "../src/index.ts";
 import { taskIdOf } from "../src/rules/identity.ts";
@@ -322,4 +323,13 @@ test("the generated runs reach what they are meant to attack", () => {
   ];
   for (const what of wanted)
     assert.ok((seen.get(what) ?? 0) >= 10, `${what}: ${seen.get(what) ?? 0}`);
+});
+
+test("a tenant notices nothing of another one that has the same names", () => {
+  fc.assert(
+    fc.property(steps, (all) => {
+      assertTenantsApart(run(all).scenario, describeState);
+    }),
+    { numRuns: 100, includeErrorInReport: true },
+  );
 });

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { deriveId } from "@harmovela/envelope";
+import { assertTenantsApart } from "@harmovela/testkit";
 import fc from "fast-check";
 import { describeState } from "../src/index.ts";
 import { command, envelopeOf, failing, run } from "./random-runs.ts";
@@ -120,4 +121,13 @@ test("the generated runs reach what they are meant to attack", () => {
   ];
   for (const what of wanted)
     assert.ok((seen.get(what) ?? 0) >= 10, `${what}: ${seen.get(what) ?? 0}`);
+});
+
+test("a tenant notices nothing of another one that has the same names", () => {
+  fc.assert(
+    fc.property(fc.array(command, { minLength: 10, maxLength: 80, size: "max" }), (commands) => {
+      assertTenantsApart(run(commands).scenario, describeState);
+    }),
+    { numRuns: 100, includeErrorInReport: true },
+  );
 });

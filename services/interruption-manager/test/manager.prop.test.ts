@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { JsonObject } from "@harmovela/failure";
 import { cut, Fold, instantPacking, readSnapshot } from "@harmovela/host";
+import { assertTenantsApart } from "@harmovela/testkit";
 import fc from "fast-check";
 import { describeState, type ManagerSettings } from "../src/index.ts";
 import type { ManagerState } from "../src/state.ts";
@@ -189,5 +190,16 @@ test("no event makes a decision throw, whatever it says, and every entry that fo
       assert.deepEqual(describeState(scenario.refold()), describeState(scenario.state));
     }),
     { numRuns: RUNS },
+  );
+});
+
+test("a tenant notices nothing of another one that has the same names", () => {
+  fc.assert(
+    fc.property(history, (moves) => {
+      const scenario = world();
+      live(scenario, moves);
+      assertTenantsApart(scenario, describeState);
+    }),
+    { numRuns: 100, includeErrorInReport: true },
   );
 });

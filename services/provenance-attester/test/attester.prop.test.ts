@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Domain, DomainEntry, Envelope } from "@harmovela/envelope";
 import { cut, Fold, instantPacking, readSnapshot } from "@harmovela/host";
+import { assertTenantsApart } from "@harmovela/testkit";
 import fc from "fast-check";
 import { describeState } from "../src/index.ts";
 import type { AttesterState } from "../src/state.ts";
@@ -406,5 +407,14 @@ test("nothing is left of what is over, whatever came before", () => {
       for (const missing of tenant?.missing.values() ?? []) assert.ok(missing.citedBy.size > 0);
     }),
     { numRuns: RUNS },
+  );
+});
+
+test("a tenant notices nothing of another one that has the same names", () => {
+  fc.assert(
+    fc.property(history, (moves) => {
+      assertTenantsApart(live(world(), moves).own, describeState);
+    }),
+    { numRuns: 100, includeErrorInReport: true },
   );
 });
