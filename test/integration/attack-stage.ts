@@ -170,7 +170,11 @@ export class Stage implements AsyncDisposable {
 
   async agent(tenant: string, name: string): Promise<PlainAgent> {
     const seed = readFileSync(join(this.folder, keyFile([tenant, name])));
-    const agent = await PlainAgent.open(this.server.url, seed, tenant, name);
+    const agent = await PlainAgent.open(this.server.url, seed, {
+      tenant,
+      name,
+      serverLog: () => this.server.log,
+    });
     this.#agents.push(agent);
     return agent;
   }

@@ -9,6 +9,7 @@ import {
   type Msg,
   type NatsConnection,
   nkeyAuthenticator,
+  nkeys,
   PermissionViolationError,
 } from "@nats-io/transport-node";
 import { eventually, within } from "../chaos/deadline.ts";
@@ -21,35 +22,44 @@ export interface Violation {
   subject: string;
 }
 
+/** Who it is, and where its server tells its operator of what it forbids. */
+export interface Identity {
+  tenant: string;
+  name: string;
+  serverLog: () => string;
+}
+
 export class PlainAgent {
   readonly nats: NatsConnection;
   readonly tenant: string;
   readonly name: string;
+  /** As the server has told it, and not asked about yet. */
   readonly violations: Violation[] = [];
+  readonly #publicKey: string;
+  readonly #serverLog: () => string;
+  /** Lines of the server's log that have shown something forbidden. */
+  readonly #shown = new Set<string>();
   /** Verdicts that refused what it said. */
   readonly refusals: Answer[] = [];
 
-  private constructor(nats: NatsConnection, tenant: string, name: string) {
+  private constructor(nats: NatsConnection, publicKey: string, identity: Identity) {
     this.nats = nats;
-    this.tenant = tenant;
-    this.name = name;
+    this.tenant = identity.tenant;
+    this.name = identity.name;
+    this.#publicKey = publicKey;
+    this.#serverLog = identity.serverLog;
   }
 
-  static async open(
-    url: string,
-    seed: Uint8Array,
-    tenant: string,
-    name: string,
-  ): Promise<PlainAgent> {
+  static async open(url: string, file: Uint8Array, identity: Identity): Promise<PlainAgent> {
+    const { tenant, name } = identity;
+    const seed = new TextEncoder().encode(new TextDecoder().decode(file).trim());
     const nats = await connect({
       servers: url,
-      authenticator: nkeyAuthenticator(
-        new TextEncoder().encode(new TextDecoder().decode(seed).trim()),
-      ),
+      authenticator: nkeyAuthenticator(seed),
       inboxPrefix: `_INBOX.${encodeToken(tenant)}.${encodeToken(name)}`,
       maxReconnectAttempts: 0,
     });
-    const agent = new PlainAgent(nats, tenant, name);
+    const agent = new PlainAgent(nats, nkeys.fromSeed(seed).getPublicKey(), identity);
     void agent.#listen();
     return agent;
   }
@@ -117,12 +127,33 @@ export class PlainAgent {
     }
   }
 
-  /** Resolves when the server has said that it forbids this. */
+  /**
+   * Resolves when the server has said that it forbids this, to the agent and in its log, where it names the agent's
+   * key: once for each time that it was tried.
+   */
   async forbidden(operation: "publish" | "subscription", subject: string): Promise<void> {
-    await eventually(DEADLINE_MS, `${operation} of ${subject} is forbidden`, () =>
-      this.violations.some((seen) => seen.operation === operation && seen.subject === subject)
-        ? true
-        : undefined,
+    await eventually(DEADLINE_MS, `${operation} of ${subject} is forbidden`, () => {
+      const at = this.violations.findIndex(
+        (seen) => seen.operation === operation && seen.subject === subject,
+      );
+      return at < 0 ? undefined : this.violations.splice(at, 1);
+    });
+    const kind = operation === "publish" ? "Publish Violation" : "Subscription Violation";
+    const line = await eventually(
+      DEADLINE_MS,
+      `the server's log tells of the ${operation} of ${subject} by ${this.name}`,
+      () =>
+        this.#serverLog()
+          .split("\n")
+          .find((one) => this.#isAbout(one, kind, subject)),
+    );
+    this.#shown.add(line);
+  }
+
+  #isAbout(line: string, kind: string, subject: string): boolean {
+    return (
+      [kind, this.#publicKey, `Subject "${subject}"`].every((part) => line.includes(part)) &&
+      !this.#shown.has(line)
     );
   }
 
