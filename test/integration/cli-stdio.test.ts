@@ -221,6 +221,51 @@ test("a store is there again after a kill, and only what is new is printed", asy
   }
 });
 
+test("one process speaks for everybody, so what stands on identity can be negotiated (9.6)", async () => {
+  const security = "harmovela.security.v1";
+  const coordination = "harmovela.coordination.v1";
+  const session = { session_id: "s" };
+  const offer = { delegated_by: "agent:planner", delegated_to: "agent:worker", ...session };
+  const link = { ...offer, task_id: "c", parent_task_id: "p" };
+  const worker = { ...link, source: "agent:worker" };
+  const lines = [
+    line(
+      "session.opened",
+      { id: "o", ...session },
+      {
+        ...session,
+        version: "0.2",
+        capabilities: { profiles: [coordination] },
+      },
+    ),
+    task("e1", "submitted", "p", session),
+    line("delegation.requested", { id: "d1", ...link }),
+    line("delegation.accepted", { id: "d2", ...worker }),
+    line("delegation.handoff.completed", { id: "d3", ...link, handoff_token: "ht_abc123" }),
+    task("e2", "cancelled", "c", { ...session, source: "agent:worker", causation_id: "e1" }),
+    line("subscription.requested", { id: "f", ...session }, { types: [] }),
+  ];
+  const { stdout } = await cli(["stdio"], { input: lines.join("\n") });
+  const events = eventsOf(stdout);
+  const ready = events.find(({ type }) => type === "session.ready");
+  const { capabilities } = (ready?.payload ?? {}) as { capabilities?: { profiles: string[] } };
+  assert.deepEqual(capabilities?.profiles, [
+    coordination,
+    "harmovela.core.v1",
+    "harmovela.runtime-semantics.v1",
+    security,
+  ]);
+  // An opaque token proves nothing, and a child has its own reasons while its parent goes on.
+  assert.deepEqual(
+    namesOf(events).filter((name) => name.includes("reject")),
+    [
+      "event.rejected d3 unauthorized",
+      "event.rejected e2 task_error",
+      "subscription.rejected f subscription_rejected",
+    ],
+  );
+});
+
 test("a reader that goes away ends it quietly", async () => {
   await using running = new CliProcess(["stdio"]);
   running.send(line("environment.observed", { id: "e1" }));

@@ -121,12 +121,13 @@ describe("what follows from a legal line", () => {
       });
     const semantics = ["harmovela.runtime-semantics.v1"];
     const secure = ["harmovela.security.v1"];
+    const unheard = ["harmovela.unheard.v1"];
     const lines = [
       opened("s1", { profiles: semantics }),
       revised("s1"),
       opened("s2", { profiles: secure }),
       revised("s2"),
-      opened("s3", { required_profiles: secure }),
+      opened("s3", { required_profiles: unheard }),
       revised("s3"),
       say("session.closed", "agent:a", { session_id: "s2", payload: { session_id: "s2" } }),
       revised("s2"),

@@ -104,6 +104,7 @@ export {
   isWellFormedType,
   TYPE_LENGTH_MAX,
 } from "./registry.ts";
+export { rejectionTypeOf } from "./rejection.ts";
 export { type Refusal, type Result, refuse } from "./result.ts";
 export { rightsRefusal } from "./rights.ts";
 export { Ring, type RingItem } from "./ring.ts";

@@ -2,7 +2,9 @@
 import type { JsonObject, JsonValue } from "@harmovela/failure";
 import type { Envelope } from "./envelope.ts";
 
-export function payloadObject({ payload }: Envelope): JsonObject | undefined {
+export function payloadObject({
+  payload,
+}: Partial<Pick<Envelope, "payload">>): JsonObject | undefined {
   return typeof payload === "object" && payload !== null && !Array.isArray(payload)
     ? payload
     : undefined;

@@ -1,6 +1,16 @@
 /** The envelopes in which a service speaks about somebody else's envelope (spec 9.2, 9.5). */
-import { deriveId, type Envelope, formatInstant, type Instant } from "@harmovela/envelope";
+import {
+  deriveId,
+  type Envelope,
+  formatInstant,
+  type Instant,
+  payloadObject,
+  type RejectionType,
+} from "@harmovela/envelope";
 import type { ErrorPayload, JsonObject } from "@harmovela/failure";
+
+/** A longer filter does not come back with its refusal: it would not fit beside it. */
+const FILTER_LENGTH_MAX = 65_536;
 
 export interface AnswerContext {
   service: string;
@@ -34,16 +44,35 @@ function answer(
   return envelope as Omit<Envelope, "type" | "payload">;
 }
 
-/** The refusal of an envelope, as logged and as sent (spec 9.5). */
+/** The refusal of an envelope, as logged and as sent (spec 3.2, 9.5). */
 export function toRejection(
   context: AnswerContext,
   sent: Partial<Envelope> | undefined,
   error: ErrorPayload,
-  type = "event.rejected",
+  type: RejectionType = "event.rejected",
 ): Envelope {
-  const payload: JsonObject = { error: error as unknown as JsonObject };
+  const payload: JsonObject = {
+    error: error as unknown as JsonObject,
+    ...ofFamily(type, sent, error),
+  };
   if (sent?.id !== undefined) payload.acknowledged_event_id = sent.id;
   return { ...answer(context, "rejected", sent), type, payload } as Envelope;
+}
+
+/** What the refusal of a request says in the terms of its family (spec 3.2). */
+function ofFamily(
+  type: RejectionType,
+  sent: Partial<Envelope> | undefined,
+  { message }: ErrorPayload,
+): JsonObject {
+  if (type === "event.rejected") return {};
+  if (type === "subscription.rejected") {
+    const filter = sent && payloadObject(sent);
+    const isShort = filter && JSON.stringify(filter).length <= FILTER_LENGTH_MAX;
+    return isShort ? { filter } : {};
+  }
+  const correlation = sent?.correlation_id;
+  return { reason: message, ...(correlation === undefined ? {} : { correlation_id: correlation }) };
 }
 
 /** The acknowledgement of an accepted envelope: `cursor` is the position of what settled it (spec 9.2). */

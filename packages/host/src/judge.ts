@@ -14,6 +14,7 @@ import {
   isId,
   isService,
   type LogEntry,
+  type RejectionType,
   sessionIdOf,
 } from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, reject } from "@harmovela/failure";
@@ -74,7 +75,7 @@ export function judge<State>(
   }
   if (checked.kind === "refused") {
     if (checked.isLimited === true) counters.add("limited");
-    refuse(context, message, now, checked, checked.error);
+    refuse(context, message, now, checked, checked.error, checked.as);
     return "done";
   }
   const known = fold.outcomes.get(checked.tenant, checked.envelope.id);
@@ -240,7 +241,7 @@ function refuse<State>(
   now: Instant,
   refused: Refused,
   error: ErrorPayload,
-  type?: string,
+  type?: RejectionType,
 ): void {
   const { tenant, source, sent } = refused;
   context.counters.add("rejected");

@@ -19,6 +19,8 @@ import {
   isDerivedId,
   isId,
   parseJson,
+  type RejectionType,
+  rejectionTypeOf,
   type SignatureFacts,
   type TokenFacts,
 } from "@harmovela/envelope";
@@ -43,6 +45,8 @@ export interface Refused {
   source: string;
   sent: Partial<Envelope> | undefined;
   isOccupying: boolean;
+  /** The type of its refusal, of what is understood so far; default `event.rejected`. */
+  as?: RejectionType;
   /** Its source sends too much: nothing of it was looked at. */
   isLimited?: boolean;
 }
@@ -79,9 +83,13 @@ export function validate(message: StoredMessage, judge: Judge): Valid | Refused 
 
   const disagreement = disagreesWith(envelope, subject, judge);
   if (disagreement !== undefined) return refused(disagreement, envelope);
-  for (const check of [checkVersion, checkType, checkPayload]) {
+  for (const check of [checkVersion, checkType]) {
     const result = check(envelope);
     if (!result.ok) return refused(result.error, envelope, true);
+  }
+  const payload = checkPayload(envelope);
+  if (!payload.ok) {
+    return { ...refused(payload.error, envelope, true), as: rejectionTypeOf(envelope.type) };
   }
   return { kind: "valid", envelope, tenant, source };
 }

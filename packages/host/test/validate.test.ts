@@ -37,7 +37,7 @@ function refusalOf(subject: string, body: unknown) {
   if (result.kind !== "refused") throw new Error("not refused");
   const { tenant, source, sent, error } = result;
   const context = { service: "service:s", tenant, source, intake: 7, at: 1_764_500_000_000 };
-  const rejection = toRejection(context, sent, error);
+  const rejection = toRejection(context, sent, error, result.as);
   const parsed = checkEnvelope(JSON.parse(JSON.stringify(rejection)));
   assert.ok(parsed.ok, parsed.ok ? "" : parsed.error.message);
   for (const check of [checkVersion, checkType, checkPayload]) {
@@ -111,6 +111,32 @@ describe("validate", () => {
     const { rejection } = refusalOf(SUBJECT, { ...good, id: "a\nb", task_id: "c\u0000" });
     assert.equal(rejection.causation_id, undefined);
     assert.equal(rejection.task_id, undefined);
+  });
+
+  test("5.2, 5.9 what is wrong in a request is said in its family's word, with what names it", () => {
+    const correlation_id = "c1";
+    const refused = (type: string, payload: unknown, more = {}) => {
+      const subject = intakeSubject({ tenant: "acme", domain: "tasks", source: "agent:a", type });
+      return refusalOf(subject, { ...good, ...more, type, payload }).rejection;
+    };
+    const command = refused("command.requested", { command: 5 }, { correlation_id });
+    assert.equal(command.type, "command.rejected");
+    const { reason, ...said } = command.payload as Record<string, unknown>;
+    assert.equal(said.correlation_id, correlation_id);
+    assert.equal(reason, (said.error as { message: string }).message);
+    const query = refused("query.requested", { query_scope: [] });
+    assert.equal(query.type, "query.rejected");
+    assert.equal((query.payload as Record<string, unknown>).correlation_id, undefined);
+    for (const filter of [{}, { types: 5 }, { types: ["x".repeat(70_000)], topic: 5 }]) {
+      const { type, payload } = refused("subscription.requested", filter);
+      assert.equal(type, "subscription.rejected");
+      const { error, filter: told } = payload as { error: { code: string }; filter?: unknown };
+      assert.equal(error.code, "subscription_rejected");
+      assert.deepEqual(told, JSON.stringify(filter).length > 65_536 ? undefined : filter);
+    }
+    assert.equal(refused("subscription.requested", null).type, "subscription.rejected");
+    const older = refused("subscription.requested", { types: "*" }, { spec_version: "9.9" });
+    assert.equal(older.type, "event.rejected", "nothing is known of what another version means");
   });
 
   test("any bytes and any JSON get a refusal that is a valid envelope, or pass", () => {

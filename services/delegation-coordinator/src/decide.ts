@@ -6,6 +6,7 @@ import { requestRefusal } from "./interruptions/requests.ts";
 import { stoppedRefusal } from "./interruptions/rules.ts";
 import { isStopped } from "./interruptions/state.ts";
 import { authorityRefusal, instanceRefusal, isEntitledToCancel } from "./rules/authority.ts";
+import { causeRefusal } from "./rules/cause.ts";
 import { closedBy, closingRefusal } from "./rules/closing.ts";
 import { millisecondsOf, parentIdOf, taskIdOf } from "./rules/identity.ts";
 import { activeChildren, alreadyEnded, refusal } from "./rules/refusals.ts";
@@ -26,7 +27,7 @@ export function decide(
   input: Judged,
   ctx: DecideContext,
 ): Decision {
-  const { envelope, tenant, source } = input;
+  const { envelope, tenant } = input;
   if (envelope.type === "session.heartbeat") return { ignore: "heartbeat" };
   if (envelope.type.startsWith("delegation.")) {
     return decideDelegation(state, settings, input, ctx);
@@ -48,7 +49,7 @@ export function decide(
     return { reject: refusal("task_error", `task ${id} is not known`, { task_id: id }) };
   }
   if (task.ended) return decideOnEnded(task, input);
-  return decideOnLive(task, input, source === settings.interruptionManager);
+  return decideOnLive(state, settings, task, input);
 }
 
 function invalidSpan(envelope: Envelope) {
@@ -81,13 +82,20 @@ function lateBy(task: Task, { source }: Judged): { late?: string } {
   return isOver && source === task.owner ? { late: task.id } : {};
 }
 
-function decideOnLive(task: Task, input: Judged, isManager: boolean): Decision {
+function decideOnLive(
+  state: TaskState,
+  settings: TaskSettings,
+  task: Task,
+  input: Judged,
+): Decision {
   const { envelope, source } = input;
   const { type } = envelope;
   const refused =
-    (isManager
+    (source === settings.interruptionManager
       ? requestRefusal(task, envelope)
-      : (authorityRefusal(task, type, source) ?? instanceRefusal(task, envelope))) ??
+      : (authorityRefusal(task, type, source) ??
+        instanceRefusal(task, envelope) ??
+        causeRefusal(state, settings, task, input))) ??
     stoppedRefusal(task, type) ??
     offeredRefusal(task, type) ??
     parentRefusal(task, envelope) ??

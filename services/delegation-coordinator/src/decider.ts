@@ -15,7 +15,7 @@ import type { TaskSettings } from "./settings.ts";
 import { createState, type TaskState } from "./state.ts";
 
 /** Of the state's form; raised with every change to what `TaskState` holds. */
-const SNAPSHOT_VERSION = 3;
+const SNAPSHOT_VERSION = 4;
 
 /**
  * The decider of the domain `tasks`: tasks, their tree, how they end and change hands (spec 5.4 to

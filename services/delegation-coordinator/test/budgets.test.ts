@@ -47,6 +47,18 @@ test("C22 costs add up, a refused one costs nothing, and the limit itself may be
   scenario.when(cost(0)).accepted();
 });
 
+test("C22 costs are decimal: rounding is no cost, and no digit of a whole sum is lost", () => {
+  const tenths = established(0.3).given(cost(0.1), cost(0.1));
+  tenths.when(cost(0.1)).accepted();
+  tenths.when(cost(0.1)).rejected("budget_exceeded", { spent: 0.3, exhausted: true });
+  const cents = established(1);
+  for (let paid = 0; paid < 100; paid += 1) cents.given(cost(0.01));
+  cents.when(cost(0.01)).rejected("budget_exceeded", { spent: 1 });
+  const whole = established(9_007_199_254_740_991).given(cost(9_007_199_254_740_989), cost(1));
+  whole.when(cost(2)).rejected("budget_exceeded", { spent: 9_007_199_254_740_990 });
+  whole.when(cost(1)).accepted();
+});
+
 test("C22 the other form names the scope that it limits", () => {
   const scenario = world().given(
     say("budget.established", {

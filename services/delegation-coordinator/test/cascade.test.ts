@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { DomainEntry } from "@harmovela/envelope";
+import { inter, see } from "./interruption-support.ts";
 import {
   envelopesOf,
   ev,
@@ -223,4 +224,38 @@ test("two begun plans cannot share an event id", () => {
     { now: scenario.now, deriveId: (index) => index },
   );
   assert.ok("reject" in decision);
+});
+
+test("11 C9: with a parent that goes on a child is cancelled for no cause but its own", () => {
+  const coordination = { defaultProfiles: ["harmovela.coordination.v1"] };
+  const family = (settings = coordination) =>
+    world(settings).given(...running("p"), ...running("c", { parent: "p" }));
+  const ask = ev("cancel.requested", "c");
+  const refused = { task_id: "c", parent_task_id: "p", causation_id: "evt_other" };
+  const other = () => ev("cancelled", "c", { cause: "evt_other" });
+  family().when(other()).rejected("task_error", refused).when(ev("cancelled", "c")).accepted();
+  family()
+    .given(ask)
+    .when(ev("cancelled", "c", { cause: ask.id }))
+    .accepted();
+  family({ defaultProfiles: [] }).when(other()).accepted();
+  // A root has no parent whose end could be meant.
+  family()
+    .given(ev("cancelled", "c"))
+    .when(ev("cancelled", "p", { cause: "evt_other" }))
+    .accepted();
+  // Every event of its interruption may be why.
+  const told = [
+    inter("requested", "c", { by: "agent:a", policy: "drain_then_stop" }),
+    inter("acknowledged", "c", { by: "agent:a" }),
+    inter("saved", "c", { by: "agent:a", checkpoint: "k" }),
+  ];
+  for (const { id } of told) {
+    see(family(), ...told)
+      .when(ev("cancelled", "c", { cause: id }))
+      .accepted();
+  }
+  see(family(), ...told)
+    .when(other())
+    .rejected("task_error", refused);
 });

@@ -78,13 +78,32 @@ test("4.1 coordination stands on security, which needs proved senders", () => {
   const coordination = "harmovela.coordination.v1";
   const offer = { profiles: [coordination] };
   assert.deepEqual(sessionOf(openSession(world(), "s", offer), "s").profiles, []);
-  const proved = openSession(world({ authenticated: true }), "s", offer);
-  assert.deepEqual(sessionOf(proved, "s").profiles, [
-    coordination,
-    CORE,
-    ARS,
-    "harmovela.security.v1",
-  ]);
+  // By the connection, or because one process speaks for everybody (9.6).
+  for (const known of [{ authenticated: true }, { processIdentity: true }]) {
+    const proved = openSession(world(known), "s", offer);
+    assert.deepEqual(sessionOf(proved, "s").profiles, [
+      coordination,
+      CORE,
+      ARS,
+      "harmovela.security.v1",
+    ]);
+  }
+});
+
+test("1.2 who opens a session in another major version is told which one is spoken here", () => {
+  for (const version of ["9.9", "1.0", "1", "latest", "00.2", ""]) {
+    const opening = { ...opened("s"), payload: { session_id: "s", version } };
+    const [said, ...more] = derived(world().given(opening));
+    assert.deepEqual(more, []);
+    assert.equal(said?.type, "session.error", version);
+    const { code, retryable, details } = errorOf(said);
+    assert.deepEqual([code, retryable], ["unsupported_version", false]);
+    assert.deepEqual((details as { supported: unknown }).supported, ["0.2"]);
+  }
+  for (const version of ["0.1", "0.2", "0.3", "0.2.1", "0"]) {
+    const opening = { ...opened("s"), payload: { session_id: "s", version } };
+    assert.equal(derived(world().given(opening))[0]?.type, "session.ready", version);
+  }
 });
 
 test("4.2 the fields of a profile are required for the sessions that negotiated it, and no others", () => {

@@ -30,11 +30,11 @@ export class BudgetRules {
     if (budget === undefined || cost < 0) return;
     this.#use(keyOf(tenant, id), budget, frame.at);
     const { spent, limit, isExhausted } = budget;
-    if (isExhausted || spent + cost > limit) {
+    if (isExhausted || sum(spent, cost) > limit) {
       const message = `${cost} of the budget ${id}, of whose ${limit} are spent ${spent}`;
       this.#context.sink.add("budget-exceeded", message);
     }
-    budget.spent += cost;
+    budget.spent = sum(spent, cost);
     budget.isExhausted ||= budget.spent >= limit;
   }
 
@@ -80,6 +80,12 @@ export class BudgetRules {
     this.#budgets.delete(key);
     this.#budgets.set(key, budget);
   }
+}
+
+/** Costs are decimal: of a sum that is not whole the last digit of a double is rounding, and no cost. */
+function sum(spent: number, cost: number): number {
+  const whole = spent + cost;
+  return Number.isInteger(whole) ? whole : Number(whole.toPrecision(15));
 }
 
 /** Its own name, or the scope that it limits. */

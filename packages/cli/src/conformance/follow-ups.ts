@@ -75,9 +75,6 @@ export class Endings {
   }
 }
 
-/** Needs proved senders, which a run of fixtures has not (spec 4.1). */
-const SECURITY = "harmovela.security.v1";
-
 /** The opening of a session is answered: with what can be had of the profiles asked for (spec 4.3). */
 export function openSession(log: FixtureLog, opening: Envelope): void {
   const session_id = sessionIdOf(opening);
@@ -85,7 +82,7 @@ export function openSession(log: FixtureLog, opening: Envelope): void {
   const asked = objectIn(opening.payload, "capabilities");
   const required = textsIn(asked, "required_profiles");
   const wanted = [...textsIn(asked, "profiles"), ...required];
-  const profiles = closure(wanted.filter(isAvailable));
+  const profiles = closure(wanted.filter(isKnownProfile));
   const isWhole = required.every((profile) => profiles.includes(profile));
   const error = { code: "unsupported_profile", message: "not available", retryable: false };
   const own = { protocol: "harmovela", spec_version: "0.2", transports: ["nats"] };
@@ -94,10 +91,6 @@ export function openSession(log: FixtureLog, opening: Envelope): void {
     : { session_id, error };
   const type = isWhole ? "session.ready" : "session.error";
   log.owe(opening.id, "answer", { type, session_id, payload });
-}
-
-function isAvailable(profile: string): boolean {
-  return isKnownProfile(profile) && !closure([profile]).includes(SECURITY);
 }
 
 /** In the envelope, else in the payload (spec 5.5). */

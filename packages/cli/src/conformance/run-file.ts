@@ -56,7 +56,7 @@ export async function runLines(
   lines: readonly SourceLine[],
   options: { late: boolean },
 ): Promise<FileRun> {
-  const stack = await openStack({ externalTasks: true });
+  const stack = await openStack({ externalTasks: true, processIdentity: true });
   try {
     const bus = await connectBus({ servers: stack.url, name: "harmovela conformance" });
     const output: string[] = [];

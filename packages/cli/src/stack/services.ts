@@ -36,18 +36,20 @@ export interface Judging {
   externalTasks: boolean;
   /** Senders are proved, and so are the services. */
   keys?: StackKeys;
+  /** Nobody but the process that runs the stack speaks there, and it is known by that (spec 9.6). */
+  processIdentity: boolean;
 }
 
 function openDomain(
   domain: Domain,
   config: ServiceConfig,
-  { externalTasks, keys }: Judging,
+  { externalTasks, processIdentity, keys }: Judging,
 ): Promise<RunningService> {
   const settings = { authenticated: keys !== undefined };
   const complete = keys === undefined ? config : { ...config, ...provedBy(keys, domain) };
   switch (domain) {
     case "tasks":
-      return openService(createCoordinator(settings), complete);
+      return openService(createCoordinator({ ...settings, processIdentity }), complete);
     case "beliefs":
       return openService(createTracker(settings), complete);
     case "interruptions":

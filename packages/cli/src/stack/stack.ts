@@ -25,6 +25,8 @@ export interface StackOptions extends Omit<NatsProcessOptions, "accounts"> {
   externalTasks?: boolean;
   /** Nobody is who he says he is unless he proves it; needs a `storeDir`, for its keys lie there. Default false. */
   secure?: boolean;
+  /** Nobody but this process speaks there (spec 9.6). Default false. */
+  processIdentity?: boolean;
   /** Called when the server is there and before the services start. */
   beforeServices?: (url: string) => Promise<void>;
 }
@@ -57,6 +59,7 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
     logger = serviceLogger("silent"),
     externalTasks = false,
     secure = false,
+    processIdentity = false,
     beforeServices,
     ...nats
   } = options;
@@ -76,6 +79,7 @@ export async function openStack(options: StackOptions = {}): Promise<Stack> {
       },
       {
         externalTasks,
+        processIdentity,
         standbyAfterMs: STANDBY_AFTER_MS,
         ...(keys === undefined ? {} : { keys }),
       },

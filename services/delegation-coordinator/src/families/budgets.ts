@@ -24,7 +24,7 @@ export function costRefusal(
   }
   const budget = state.tenants.get(tenant)?.budgets.get(id);
   if (budget === undefined || cost === 0) return undefined;
-  if (!budget.isExhausted && budget.spent + cost <= budget.limit) return undefined;
+  if (!budget.isExhausted && sum(budget.spent, cost) <= budget.limit) return undefined;
   return reject("budget_exceeded", "the cost passes what is left of the budget", {
     budget_id: id,
     limit: budget.limit,
@@ -44,8 +44,14 @@ export function spend(
   const budget = tenant.budgets.get(id);
   if (budget === undefined) return;
   budget.memory.usedAt = at;
-  budget.spent += cost;
+  budget.spent = sum(budget.spent, cost);
   budget.isExhausted ||= budget.spent >= budget.limit;
+}
+
+/** Costs are decimal: of a sum that is not whole the last digit of a double is rounding, and no cost. */
+function sum(spent: number, cost: number): number {
+  const whole = spent + cost;
+  return Number.isInteger(whole) ? whole : Number(whole.toPrecision(15));
 }
 
 /** A budget that still holds somebody back is in use. */

@@ -2,13 +2,12 @@
 import {
   type DecideContext,
   type Decision,
-  type Envelope,
   isHarness,
   type Judged,
   judgeConditions,
   judgeSession,
   proofRefusal,
-  type RejectionType,
+  rejectionTypeOf,
   rightsRefusal,
 } from "@harmovela/envelope";
 import { reject } from "@harmovela/failure";
@@ -34,12 +33,12 @@ export function decideFamily(
   const closed = judgeSession(state.sessions, tenant, envelope, settings);
   if (closed) return { reject: closed };
   const denied = rightsRefusal(input);
-  if (denied) return { reject: denied, ...refusalType(envelope) };
+  if (denied) return { reject: denied, as: rejectionTypeOf(envelope.type) };
   const refused =
     judgeConditions(state.sessions, tenant, envelope, settings) ??
     proofRefusal(state.sessions, input, settings, ctx.now) ??
     costRefusal(state, tenant, envelope);
-  if (refused) return { reject: refused, ...refusalType(envelope) };
+  if (refused) return { reject: refused, as: rejectionTypeOf(envelope.type) };
 
   switch (envelope.type.slice(0, envelope.type.indexOf("."))) {
     case "session":
@@ -56,16 +55,4 @@ export function decideFamily(
     default:
       return undefined;
   }
-}
-
-const REFUSAL_TYPES: ReadonlyMap<string, RejectionType> = new Map([
-  ["subscription.requested", "subscription.rejected"],
-  ["command.requested", "command.rejected"],
-  ["query.requested", "query.rejected"],
-]);
-
-/** Requests of these families are refused with a word of their own. */
-function refusalType({ type }: Envelope): { as?: RejectionType } {
-  const as = REFUSAL_TYPES.get(type);
-  return as === undefined ? {} : { as };
 }

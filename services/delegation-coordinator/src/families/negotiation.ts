@@ -1,5 +1,5 @@
 /** What the service can do, and what a session gets of it (spec 4.3). */
-import { closure, MESSAGE_BYTES_MAX, SPAN_MS_MAX } from "@harmovela/envelope";
+import { closure, MESSAGE_BYTES_MAX, SPAN_MS_MAX, SUPPORTED_VERSIONS } from "@harmovela/envelope";
 import { type ErrorPayload, type JsonObject, type JsonValue, reject } from "@harmovela/failure";
 import { effectivePolicy, isObject } from "./policy.ts";
 import type { FamilySettings } from "./settings.ts";
@@ -13,11 +13,13 @@ const POLICY_LENGTH_MAX = 65_536;
 /** What tailing gives today: no acknowledgement is tracked, nothing is redelivered. */
 const DELIVERY_MODES = ["best_effort"];
 
-/** Profiles that can be negotiated: everything they stand on can be too. Security needs proved senders. */
+/** Another major version may mean anything by what it says (spec 1.2). */
+const MAJOR = /^0(\.|$)/;
+
+/** Profiles that can be negotiated: everything they stand on can be too. Security needs to know who speaks. */
 export function availableProfiles(settings: FamilySettings): string[] {
-  const offered = new Set(
-    settings.profiles.filter((profile) => profile !== SECURITY || settings.authenticated),
-  );
+  const isKnown = settings.authenticated || settings.processIdentity;
+  const offered = new Set(settings.profiles.filter((profile) => profile !== SECURITY || isKnown));
   return [...offered]
     .filter((profile) => closure([profile]).every((needed) => offered.has(needed)))
     .sort();
@@ -44,9 +46,17 @@ export function ownCapabilities(settings: FamilySettings): JsonObject {
 /** The answer to an opening: the capabilities of the session with its scopes (spec 9.7), or why there is none. */
 export function negotiate(
   settings: FamilySettings,
-  declared: JsonObject,
+  opening: JsonObject,
   scopes?: JsonValue,
 ): { ready: JsonObject } | { error: ErrorPayload } {
+  const { version } = opening;
+  if (typeof version === "string" && !MAJOR.test(version)) {
+    const message = "the opener speaks another major version";
+    return {
+      error: reject("unsupported_version", message, { supported: [...SUPPORTED_VERSIONS] }),
+    };
+  }
+  const declared = isObject(opening.capabilities) ? opening.capabilities : {};
   const available = new Set(availableProfiles(settings));
   const required = texts(declared.required_profiles);
   const wanted = [...texts(declared.profiles), ...required];

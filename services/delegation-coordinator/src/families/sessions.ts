@@ -22,7 +22,6 @@ import { payloadObject } from "../rules/identity.ts";
 import { addTimer, strike } from "./agenda.ts";
 import { derive, isForBus } from "./derived.ts";
 import { negotiate, ownCapabilities } from "./negotiation.ts";
-import { isObject } from "./policy.ts";
 import type { FamilySettings } from "./settings.ts";
 import type { FamilyState, Watch } from "./state.ts";
 import { cancelSubscriptionsOf } from "./subscriptions.ts";
@@ -97,8 +96,8 @@ function answerOpening(
   session: Session,
   entry: EventEntry,
 ): void {
-  const declared = payloadObject(entry.envelope)?.capabilities;
-  const outcome = negotiate(settings, isObject(declared) ? declared : {}, entry.verdict?.scopes);
+  const opening = payloadObject(entry.envelope) ?? {};
+  const outcome = negotiate(settings, opening, entry.verdict?.scopes);
   const isReady = "ready" in outcome;
   const event = derive(settings.service, entry, {
     index: "negotiated",

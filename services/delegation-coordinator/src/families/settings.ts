@@ -5,6 +5,11 @@ import type { JsonObject } from "@harmovela/failure";
 export interface FamilySettings {
   /** Senders are proved by the connection; then only services may speak as `harness:*`. */
   authenticated: boolean;
+  /**
+   * One process speaks for everybody and is known by that (spec 9.6, stdio): what it says of names and
+   * roles is its own word, and profiles that stand on identity can be negotiated.
+   */
+  processIdentity: boolean;
   /** Refuse events of sessions that nobody opened (spec 5.1). */
   strictSessions: boolean;
   /** Profiles in force for events that name no session, or one that nobody opened. */
@@ -27,6 +32,7 @@ export interface FamilySettings {
 
 export const DEFAULT_FAMILY_SETTINGS: FamilySettings = {
   authenticated: false,
+  processIdentity: false,
   strictSessions: false,
   defaultProfiles: [],
   signatureAgeMs: SIGNATURE_AGE_MS,

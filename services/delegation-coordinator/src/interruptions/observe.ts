@@ -7,7 +7,7 @@ import { payloadObject, taskIdOf, textOf } from "../rules/identity.ts";
 import type { TaskSettings } from "../settings.ts";
 import { findTask, type Task, type TaskState } from "../state.ts";
 import { nameIn, openTenant } from "../tasks.ts";
-import { type Compensation, DUE_MAX, type Hold } from "./state.ts";
+import { type Compensation, DUE_MAX, type Hold, SAID_MAX } from "./state.ts";
 
 export function observeInterruptions(
   state: TaskState,
@@ -28,6 +28,12 @@ export function observeInterruptions(
 }
 
 function interrupt(state: TaskState, task: Task, entry: EventEntry): void {
+  follow(state, task, entry);
+  const { hold } = task;
+  if (hold) hold.said = [...hold.said, entry.envelope.id].slice(-SAID_MAX);
+}
+
+function follow(state: TaskState, task: Task, entry: EventEntry): void {
   const { envelope } = entry;
   const isDerived = "owed" in entry.cause;
   switch (envelope.type) {
@@ -69,6 +75,7 @@ function begin(state: TaskState, task: Task, entry: EventEntry): void {
     since: task.hold?.since,
     checkpoint: undefined,
     due: task.hold?.due ?? [],
+    said: task.hold?.said ?? [],
   };
   task.hold = hold;
   const payload = payloadObject(envelope);
@@ -88,6 +95,7 @@ function holdOf(task: Task, { envelope }: EventEntry): Hold {
     since: undefined,
     checkpoint: undefined,
     due: [],
+    said: [],
   };
   return task.hold;
 }

@@ -25,7 +25,12 @@ export interface Hold {
   checkpoint: string | undefined;
   /** What may be asked for, and the entries that say so (L2). */
   due: readonly { readonly type: string; readonly id: string }[];
+  /** The newest events of the task's interruptions: its end may name one as its cause. */
+  said: readonly string[];
 }
+
+/** Events of a task's interruptions that are remembered while one is in force. */
+export const SAID_MAX = 16;
 
 /** A task that undoes another one. */
 export interface Compensation {
