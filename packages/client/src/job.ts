@@ -154,15 +154,16 @@ async function giveUp(
   caught: unknown,
 ): Promise<boolean> {
   const { signal } = task;
+  const thrown = toFailure(caught);
   if (task.hasEnded) return false;
   if (task.isCancelRequested) return await endCancelled(task);
   // Its session has ended, and whether the task is to be saved is known when there is another one.
   if (signal.aborted && !task.isInterrupted) await environment.whenInSession();
-  if (interruptions.isAsked && (signal.aborted || isStopRefusal(caught))) {
+  if (interruptions.isAsked && (signal.aborted || isStopRefusal(thrown))) {
     await interruptions.save();
     return false;
   }
-  const error = toFailure(signal.aborted ? signal.reason : caught);
+  const error = signal.aborted ? toFailure(signal.reason) : thrown;
   try {
     await saidOnce(environment, task, () => task.fail(error));
     return true;
@@ -174,11 +175,11 @@ async function giveUp(
 }
 
 /** Refused because the task is stopped (spec 5.7): it cannot fail by that. */
-function isStopRefusal(caught: unknown): boolean {
+function isStopRefusal(error: HarmovelaError): boolean {
   return (
-    caught instanceof RejectedError &&
-    caught.code === "task_error" &&
-    caught.details?.interruption !== undefined
+    error instanceof RejectedError &&
+    error.code === "task_error" &&
+    error.details?.interruption !== undefined
   );
 }
 
@@ -197,10 +198,18 @@ async function endCancelled(task: DelegatedTask): Promise<boolean> {
  * its name is told; whoever wants to say more throws a HarmovelaError.
  */
 export function toFailure(caught: unknown): HarmovelaError {
-  if (caught instanceof HarmovelaError) return caught;
-  const name = caught instanceof Error ? caught.name : typeof caught;
-  const known = /^[A-Za-z]\w{0,63}$/.test(name) ? name : "Error";
-  return new HarmovelaError("tool_error", `the job threw ${known}`, { cause: caught });
+  try {
+    if (caught instanceof HarmovelaError) return caught;
+    const name: unknown = caught instanceof Error ? caught.name : typeof caught;
+    if (typeof name === "string" && /^[A-Za-z]\w{0,63}$/.test(name)) return threw(name, caught);
+  } catch {
+    // It is made so that looking into it throws: there is nothing more to tell.
+  }
+  return threw("Error", caught);
+}
+
+function threw(name: string, cause: unknown): HarmovelaError {
+  return new HarmovelaError("tool_error", `the job threw ${name}`, { cause });
 }
 
 function toJob({ taskId, parentId, delegatedBy, request }: Offer): Job {

@@ -464,6 +464,43 @@ describe("a worker", () => {
     assert.doesNotMatch(JSON.stringify(error), /1234|\.ts/);
   });
 
+  it("fails its task by whatever is thrown, also by what cannot be looked into or is no JSON", async () => {
+    await using world = new World();
+    const { peer, jobs, errors } = await setting(world, { concurrency: 9 });
+    const trap = (): never => {
+      throw new RangeError("not to be looked into");
+    };
+    const named = (name: unknown) => Object.assign(new Error("x"), { name });
+    const thrown: Record<string, unknown> = {
+      closed: new Proxy({}, { getPrototypeOf: trap }),
+      evil: Object.defineProperty(new Error("x"), "name", { get: trap }),
+      symbol: named(Symbol("x")),
+      list: named(["RangeError"]),
+      nothing: undefined,
+      wide: new HarmovelaError("tool_error", "m", { details: { at_ns: 2 ** 60 } }),
+    };
+    for (const [task, what] of Object.entries(thrown)) {
+      await world.run(offer(peer, task));
+      await world.pass(100);
+      jobs.get(task)?.fail(what);
+      await world.pass(100);
+    }
+    const failures = sent(peer, "task.failed").map((envelope) => {
+      const { code, message, details } = errorIn(envelope);
+      const { at_ns: at } = details as { at_ns?: unknown };
+      return [envelope.task_id, code, message, ...(at === undefined ? [] : [at])];
+    });
+    assert.deepEqual(failures, [
+      ["closed", "tool_error", "the job threw Error"],
+      ["evil", "tool_error", "the job threw Error"],
+      ["symbol", "tool_error", "the job threw Error"],
+      ["list", "tool_error", "the job threw Error"],
+      ["nothing", "tool_error", "the job threw undefined"],
+      ["wide", "tool_error", "m", "1152921504606847000"],
+    ]);
+    assert.deepEqual(errors, []);
+  });
+
   it("drains: takes nothing more, lets jobs end, then stops them", async () => {
     await using world = new World();
     const { peer, worker, jobs } = await setting(world, { concurrency: 3, drainMs: 10_000 });

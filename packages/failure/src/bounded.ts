@@ -8,7 +8,8 @@ export const DETAIL_DEPTH_MAX = 4;
 
 /**
  * A copy with long lists cut (`<key>_count` says how many there were), long texts cut (ending in
- * "…"), at most 32 keys an object and four levels. Values that are not JSON are left out.
+ * "…"), at most 32 keys an object and four levels. Values that are not JSON are left out, whole numbers
+ * beyond 2^53-1 are told as text.
  */
 export function boundedDetails(details: Readonly<Record<string, unknown>>): JsonObject {
   return boundedObject(details, DETAIL_DEPTH_MAX);
@@ -55,10 +56,16 @@ function setOwn(target: JsonObject, key: string, value: JsonValue): void {
   });
 }
 
+/** A whole number beyond 2^53-1 is told as text: as a number nobody would take it. */
+function boundedNumber(value: number): JsonValue | undefined {
+  if (!Number.isFinite(value)) return undefined;
+  return Number.isInteger(value) && !Number.isSafeInteger(value) ? String(value) : value;
+}
+
 function boundedValue(value: unknown, depth: number): JsonValue | undefined {
   if (value === null || typeof value === "boolean") return value;
   if (typeof value === "string") return boundedText(value);
-  if (typeof value === "number") return Number.isFinite(value) ? value : undefined;
+  if (typeof value === "number") return boundedNumber(value);
   if (typeof value !== "object" || depth < 0) return undefined;
   if (!Array.isArray(value))
     return value instanceof Error ? undefined : boundedObject(value, depth);

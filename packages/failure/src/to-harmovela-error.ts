@@ -17,13 +17,24 @@ const CONNECTION_CODES: ReadonlySet<unknown> = new Set([
  * message; the error itself is kept as `cause`, for logs on this side. Never throws.
  */
 export function toHarmovelaError(caught: unknown): HarmovelaError {
-  if (caught instanceof HarmovelaError) return caught;
+  const known = knownError(caught);
+  if (known !== undefined) return known;
   const code = propertyOf(caught, "code");
   if (CONNECTION_CODES.has(code))
     return new HarmovelaError("connection_error", "the connection failed", { cause: caught });
   if (code === "ETIMEDOUT" || propertyOf(caught, "name") === "TimeoutError")
     return new HarmovelaError("timeout", "no answer in time", { cause: caught });
   return new HarmovelaError("internal_error", "internal error", { cause: caught });
+}
+
+/** Even asking what a foreign value is may run foreign code (proxy). */
+function knownError(caught: unknown): HarmovelaError | undefined {
+  try {
+    return caught instanceof HarmovelaError ? caught : undefined;
+  } catch {
+    // A value that cannot even be asked is none of ours.
+    return undefined;
+  }
 }
 
 /** Reading a property of a foreign value may run foreign code (getter, proxy). */

@@ -27,6 +27,17 @@ test("half a surrogate pair is no character: who reads the refusal must be able 
   assert.equal(boundedText("\udfff"), "\ufffd");
 });
 
+test("a whole number that others would read as another one is told as text", () => {
+  const first = 9_007_199_254_740_992;
+  const told = boundedDetails({ at: [first, -first], most: first - 1, wide: 1e300, part: 0.1 });
+  assert.deepEqual(told, {
+    at: ["9007199254740992", "-9007199254740992"],
+    most: first - 1,
+    wide: "1e+300",
+    part: 0.1,
+  });
+});
+
 test("a list that fits carries no count", () => {
   assert.deepEqual(boundedDetails({ a: [1, null, true] }), { a: [1, null, true] });
 });

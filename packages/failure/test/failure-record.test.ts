@@ -97,15 +97,11 @@ test("the cause and the stack of our own errors do not travel", () => {
 });
 
 test("values that cannot even be read are internal errors", () => {
-  const hostile = new Proxy(
-    {},
-    {
-      get() {
-        throw new Error("no");
-      },
-    },
-  );
-  for (const caught of [undefined, null, 0, Symbol("x"), hostile, Object.create(null)])
+  const trap = (): never => {
+    throw new Error("no");
+  };
+  const hostile = [new Proxy({}, { get: trap }), new Proxy({}, { getPrototypeOf: trap })];
+  for (const caught of [undefined, null, 0, Symbol("x"), ...hostile, Object.create(null)])
     assert.equal(toHarmovelaError(caught).code, "internal_error");
 });
 
