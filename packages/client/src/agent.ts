@@ -56,7 +56,7 @@ export interface AgentOptions {
   retry?: RetryOptions;
   /** Envelopes without a verdict; further calls wait. Default 512. */
   maxOutstanding?: number;
-  /** How long `close` waits for verdicts, milliseconds. Default 5,000. */
+  /** How long `close` waits for verdicts, and for jobs of workers that say nothing of it, milliseconds. Default 5,000. */
   drainMs?: number;
   clock?: Clock;
   /** For the jitter of sending again, [0, 1). */
@@ -355,7 +355,7 @@ export class Agent {
   }
 
   async #close(): Promise<void> {
-    await Promise.all([...this.#workers].map((worker) => worker.close({ drainMs: this.#drainMs })));
+    await Promise.all([...this.#workers].map((worker) => worker.closeWithin(this.#drainMs)));
     await this.#outbox.close(this.#drainMs);
     await Promise.all([...this.#observations].map((observation) => observation.close()));
     for (const watch of [this.#tasks.watch, this.#work.watch, this.#work.interruptionWatch])

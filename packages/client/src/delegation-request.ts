@@ -48,7 +48,7 @@ export interface Parties {
   to: string;
 }
 
-/** Throws `invalid_argument` for a deadline that is no time. */
+/** Throws `invalid_argument` for work that says nothing, and for a deadline that is no time. */
 export function toRequest(
   parties: Parties,
   work: Work,
@@ -56,7 +56,7 @@ export function toRequest(
   isHandoffPromised: boolean,
 ): Draft {
   const { description, context, priority, payload } =
-    typeof work === "string" ? { description: work } : work;
+    typeof work === "string" ? { description: work } : describedBy(work);
   const body: JsonObject = { ...payload };
   if (description !== undefined) body.work_description = description;
   if (context !== undefined) body.context = context;
@@ -85,6 +85,12 @@ export function toDelegationEvent(
     delegated_to: to,
     payload: parentId === undefined ? payload : { ...payload, parent_task_id: parentId },
   };
+}
+
+/** Who has no types to go by is told what is wrong. */
+function describedBy(work: Exclude<Work, string>): Exclude<Work, string> {
+  if (typeof work === "object" && work !== null && !Array.isArray(work)) return work;
+  throw new HarmovelaError("invalid_argument", "the work is neither a text nor an object");
 }
 
 function toInstantText(deadline: Date | string): string {

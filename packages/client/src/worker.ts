@@ -76,6 +76,8 @@ export class Worker {
     const { concurrency } = options;
     if (!Number.isInteger(concurrency) || concurrency < 1)
       throw new HarmovelaError("invalid_argument", "concurrency must be a whole number from 1 on");
+    if (typeof work !== "function")
+      throw new HarmovelaError("invalid_argument", "the work of a worker is a function");
     this.#base = agent;
     this.#agent = inSession(agent, () => this.sessionId);
     this.#options = options;
@@ -143,6 +145,11 @@ export class Worker {
   close(options: { drainMs?: number } = {}): Promise<void> {
     this.#closing ??= this.#close(options.drainMs ?? this.#options.drainMs ?? DRAIN_MS);
     return this.#closing;
+  }
+
+  /** @internal Closed with its agent, which waits for so long where its own options say nothing. */
+  closeWithin(drainMs: number): Promise<void> {
+    return this.close({ drainMs: this.#options.drainMs ?? drainMs });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

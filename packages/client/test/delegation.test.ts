@@ -275,6 +275,11 @@ describe("delegate", () => {
       world.run(agent.delegate("agent:b", "x", { deadline: new Date(Number.NaN) })),
       isCode("invalid_argument"),
     );
+    for (const work of [null, undefined, 5, ["x"]])
+      await assert.rejects(
+        world.run(agent.delegate("agent:b", work as never)),
+        isCode("invalid_argument"),
+      );
   });
 
   it("ends with the agent", async () => {

@@ -211,6 +211,10 @@ describe("a worker", () => {
         agent.worker({ concurrency }, () => null),
         isCode("invalid_argument"),
       );
+    await assert.rejects(
+      agent.worker({ concurrency: 1 }, undefined as never),
+      isCode("invalid_argument"),
+    );
   });
 
   it("accepts, starts and completes in its session, naming parties and parent", async () => {
@@ -520,6 +524,27 @@ describe("a worker", () => {
     assert.ok(ends.includes("task.failed b"));
     assert.equal(ends.at(-1), "session.closed ");
     assert.deepEqual(sent(peer, "delegation.rejected"), []);
+  });
+
+  it("is closed with its agent, with the time that it was given for its jobs", async () => {
+    for (const [drainMs, end] of [
+      [20_000, "task.completed"],
+      [1_000, "task.failed"],
+      [undefined, "task.failed"],
+    ] as const) {
+      await using world = new World();
+      const options = drainMs === undefined ? {} : { drainMs };
+      const { peer, agent, jobs } = await setting(world, options);
+      await world.run(offer(peer, "t"));
+      await world.pass(100);
+      const closed = agent.close();
+      // Longer than an agent waits for verdicts.
+      await world.pass(10_000);
+      jobs.get("t")?.end("done");
+      await world.run(closed);
+      const ends = sent(peer).filter(({ task_id }) => task_id === "t");
+      assert.equal(ends.at(-1)?.type, end, String(drainMs));
+    }
   });
 
   it("gives back what it has accepted and cannot begin", async () => {
