@@ -112,6 +112,13 @@ export const badSeen: BadSeen[] = [
     const payload = { earliest_available: "g", missing_from: "f", reason: "retention" };
     logs.own.send("provenance.chain.truncated", "agent:w", { causation_id: "g", payload });
   }),
+  bad("truncation-party", "by a runtime whose name is not proved", (logs) => {
+    logs.own.epoch({ authenticated: true });
+    logs.fact("f");
+    logs.fact("g", resting("f"));
+    const payload = { earliest_available: "g", missing_from: "f", reason: "retention" };
+    logs.own.send("provenance.chain.truncated", "runtime:main", { causation_id: "g", payload });
+  }),
   bad("profile-fields", "under a profile of its session", (logs) => {
     const profiles = ["harmovela.core.v1", "harmovela.runtime-semantics.v1"];
     session(logs.tasks, "opened", "s", { payload: { capabilities: { profiles } } });

@@ -104,7 +104,7 @@ describe("with the logs that it has seen", () => {
       refuse(logs.own, never);
     }));
 
-  test("lost evidence is told of once for each live assertion, or by its own side", () =>
+  test("lost evidence is told of once for each live assertion, or by its own side or a runtime", () =>
     cleanSeen((logs) => {
       logs.fact("e");
       logs.fact("f");
@@ -112,10 +112,14 @@ describe("with the logs that it has seen", () => {
       logs.fact("over", resting("f"));
       logs.retract("over");
       logs.fact("own", resting("f"));
-      logs.own.send("provenance.chain.truncated", "agent:a", {
-        causation_id: "own",
-        payload: { earliest_available: "own", missing_from: "f", reason: "gone" },
-      });
+      logs.fact("told", resting("f"));
+      for (const [source, id] of [
+        ["agent:a", "own"],
+        ["runtime:main", "told"],
+      ] as const) {
+        const payload = { earliest_available: id, missing_from: "f", reason: "gone" };
+        logs.own.send("provenance.chain.truncated", source, { causation_id: id, payload });
+      }
       logs.trim();
       logs.truncate("g", "f");
       logs.fact("later");

@@ -210,6 +210,16 @@ describe("what a truncation may be told by", () => {
     other.own.when(cut("runtime:store")).accepted().when(cut("agent:a")).rejected("unauthorized");
   });
 
+  test("is a runtime, where senders are not proved", async () => {
+    for (const source of ["runtime:main", "harness:h"]) {
+      const scenario = three();
+      scenario.own.when(cut(source)).accepted();
+      assert.equal((await scenario.read("may", { event_id: "c" })).may, false);
+      const proved = world({ authenticated: true }).seen("beliefs", fact("c", { id: "c" }));
+      proved.own.when(cut(source)).rejected("unauthorized");
+    }
+  });
+
   test("puts the chain in doubt", async () => {
     const scenario = three();
     scenario.own.given(cut("agent:a"));
