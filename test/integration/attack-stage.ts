@@ -219,7 +219,7 @@ export class Stage implements AsyncDisposable {
 export type Enrolled = readonly [
   tenant: string,
   name: string,
-  rights?: { roles?: string[]; scopes?: string[] },
+  rights?: { kind?: "observer"; roles?: string[]; scopes?: string[] },
 ];
 
 export interface Picture {
