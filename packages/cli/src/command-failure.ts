@@ -1,4 +1,5 @@
 /** What a command says when it cannot do what it was asked: one line on stderr. */
+import { RejectedError } from "@harmovela/client";
 import { HarmovelaError } from "@harmovela/failure";
 import { plainText } from "./terminal.ts";
 
@@ -24,7 +25,8 @@ const HINTS: Readonly<Record<string, string>> = {
 /** One line about any error, safe to print. */
 export function describeFailure(error: unknown): string {
   if (error instanceof HarmovelaError) {
-    const hint = HINTS[error.code];
+    // What a service refuses is no question of how this command connects.
+    const hint = error instanceof RejectedError ? undefined : HINTS[error.code];
     // The failure record says in machine words what the line says.
     const { failure: _failure, ...facts } = error.details ?? {};
     const details = Object.keys(facts).length === 0 ? "" : ` ${JSON.stringify(facts)}`;

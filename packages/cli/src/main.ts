@@ -5,9 +5,11 @@ import { allOf, createProgram } from "./program.ts";
 const USAGE_ERROR = 2;
 
 // Whoever reads the output may stop at any time; that is no error, whatever was being written.
-process.stdout.on("error", (error: NodeJS.ErrnoException) => {
-  if (error.code !== "EPIPE") throw error;
-});
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on("error", (error: NodeJS.ErrnoException) => {
+    if (error.code !== "EPIPE") throw error;
+  });
+}
 
 const program = createProgram();
 for (const command of allOf(program)) command.exitOverride();

@@ -26,6 +26,7 @@ Example:
 
 export function doctorCommand(): Command {
   return new Command("doctor")
+    .alias("status")
     .summary("say what is wrong with a server and its services")
     .description("Say what is right and what is wrong with a server and the services on it.")
     .addOption(serverOption())

@@ -2,6 +2,8 @@ import { mkdirSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { authFromFile, connectBus } from "@harmovela/bus";
 import { Command, InvalidArgumentError } from "commander";
+import pino from "pino";
+import { CommandFailure } from "../command-failure.ts";
 import { listenForInterruption } from "../interruption.ts";
 import { LOOPBACK, otherServerOption, toServers } from "../options.ts";
 import { banner } from "../stack/banner.ts";
@@ -17,6 +19,7 @@ interface UpOptions {
 }
 
 const DEFAULT_PORT = 4222;
+const DEFAULT_LEVEL = "warn";
 const DEFAULT_STORE = ".harmovela";
 
 const HELP = `
@@ -47,7 +50,7 @@ export function upCommand(): Command {
 
 async function runUp(options: UpOptions): Promise<void> {
   const { server, port, host, secure, verbose } = options;
-  const logger = serviceLogger(verbose ? "info" : (process.env.HARMOVELA_LOG_LEVEL ?? "warn"));
+  const logger = serviceLogger(verbose ? "info" : logLevel());
   const storeDir = resolve(options.store ?? DEFAULT_STORE);
   const interruption = listenForInterruption();
   if (server === undefined) prepareStore(storeDir);
@@ -63,6 +66,14 @@ async function runUp(options: UpOptions): Promise<void> {
     await stack.close();
     interruption.dispose();
   }
+}
+
+function logLevel(): string {
+  const { HARMOVELA_LOG_LEVEL: level = "" } = process.env;
+  if (level === "") return DEFAULT_LEVEL;
+  const levels = Object.keys(pino.levels.values);
+  if (levels.includes(level)) return level;
+  throw new CommandFailure(`HARMOVELA_LOG_LEVEL must be one of ${levels.join(", ")}`, 2);
 }
 
 /** The logs are nothing to commit. */
