@@ -6,6 +6,7 @@ import { PROOF_MUTANTS } from "./proofs.ts";
 import { PROVENANCE_MUTANTS } from "./provenance.ts";
 import { REPLAY_MUTANTS } from "./replay.ts";
 import { RIGHTS_MUTANTS } from "./rights.ts";
+import { TENANT_MUTANTS } from "./tenants.ts";
 
 export const ALL_MUTANTS: readonly Mutant[] = [
   ...FOUNDATION_MUTANTS,
@@ -14,4 +15,5 @@ export const ALL_MUTANTS: readonly Mutant[] = [
   ...RIGHTS_MUTANTS,
   ...HOSTILE_MUTANTS,
   ...REPLAY_MUTANTS,
+  ...TENANT_MUTANTS,
 ];

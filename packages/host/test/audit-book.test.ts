@@ -92,7 +92,8 @@ test("a tenant that asks a lot loses its own records, and does not hold up those
   await settled(clock, book.close());
   const stored = await verbs();
   assert.equal(stored.length, 10_000);
-  assert.ok(stored.indexOf("quiet why4") < 1_000, "they take turns");
+  const last = stored.indexOf("quiet why4");
+  assert.ok(last >= 0 && last < 1_000, "they take turns");
 });
 
 test("a batch that nobody will ever take is lost, and what comes after it is not", async () => {

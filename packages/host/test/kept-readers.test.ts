@@ -4,12 +4,13 @@ import { test } from "node:test";
 import { logStreamSpec, MemoryServer, systemClock } from "@harmovela/bus";
 import { type KeptReader, KeptReaders } from "../src/replay/kept-readers.ts";
 
-test("of all tenants the one that has most gives way, and where all are equal the one that asks", async () => {
+test("of all tenants the one that has most gives way, and where all are equal the one that asks", async (t) => {
   const server = new MemoryServer({ clock: systemClock, now: () => 0, latencyMs: 0 });
   const bus = server.connect({ name: "test" });
   const spec = logStreamSpec("tasks");
   await bus.provision(spec);
   const readers = new KeptReaders(bus, systemClock, spec.name);
+  t.after(() => readers.close());
   const nameOf = (tenant: string, at: number) => ({ tenant, agent: `agent:${at}`, filter: "hv.>" });
   const open = (tenant: string, at: number): void => {
     const opened = readers.open(nameOf(tenant, at), 0);
@@ -31,5 +32,4 @@ test("of all tenants the one that has most gives way, and where all are equal th
   const left = (tenant: string) =>
     Array.from({ length: 200 }, (_, at) => find(tenant, at)).filter(Boolean).length;
   assert.deepEqual([left("quiet"), left("loud")], [32, 32]);
-  readers.close();
 });
