@@ -45,6 +45,8 @@ const SERVICES: Record<Domain, string> = {
   interruptions: "interruption-manager",
   provenance: "provenance-attester",
 };
+/** Room for checkpoints of a tenant, so that a few fill it. */
+export const TENANT_BYTES = 100_000;
 /** So that the snapshots are written while the test runs. */
 const SNAPSHOT_ENTRIES = 20;
 
@@ -252,7 +254,7 @@ function definitionOf(domain: Domain): ServiceDefinition<unknown> {
   const made = {
     tasks: createCoordinator,
     beliefs: createTracker,
-    interruptions: createManager,
+    interruptions: (both: typeof settings) => createManager(both, { tenantBytes: TENANT_BYTES }),
     provenance: createAttester,
   }[domain](settings);
   return made as ServiceDefinition<unknown>;

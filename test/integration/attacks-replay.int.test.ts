@@ -8,6 +8,7 @@ import type { JsonObject } from "@harmovela/failure";
 import { eventually } from "../chaos/deadline.ts";
 import { envelope } from "../chaos/sender.ts";
 import { DEADLINE_MS, HONEST, MALLORY, Scene } from "./attack-scene.ts";
+import { TENANT_BYTES } from "./attack-stage.ts";
 import type { PlainAgent } from "./plain-agent.ts";
 
 interface Page {
@@ -311,6 +312,50 @@ describe("checkpoints", () => {
       assert.deepEqual(result, { removed: false });
       assert.deepEqual(await stored(), [`acme.${TASK}.own`]);
     });
+  });
+
+  test("fill the room of one's own tenant at most, which nobody else is told of", async () => {
+    const FILLING = "task_filling";
+    const large = "x".repeat(50_000);
+    const store = async (who: PlainAgent, id: string): Promise<JsonObject> =>
+      who.ask("interruptions", "checkpoint_put", {
+        ...put(FILLING, id, large),
+        seen: seen[who.tenant] ?? "",
+      });
+    const seen: Record<string, string> = {};
+    for (const who of [mallory, neighbour]) {
+      const { payload } = await who.say(envelope(who.name, "task.submitted", FILLING));
+      seen[who.tenant] = payload.cursor ?? "";
+    }
+    const { result, error: none } = await store(mallory, "one");
+    assert.deepEqual(result, { stored: true }, JSON.stringify(none));
+    for (const id of ["two", "three"]) {
+      const { error } = (await store(mallory, id)) as { error?: JsonObject };
+      assert.equal(error?.code, "internal_error");
+      assert.equal(error.retryable, false);
+      const { reason, quota_bytes } = error.details as JsonObject;
+      assert.deepEqual([reason, quota_bytes], ["checkpoint_quota", TENANT_BYTES]);
+    }
+    // Claimed without a task, or for another's, it takes no room.
+    for (const [who, task_id] of [
+      [mallory, TASK],
+      [mallory, "task_nobody_knows"],
+      [neighbour, TASK],
+    ] as const) {
+      const asked = { task_id, checkpoint_id: "claimed", bytes: 1 };
+      assert.equal(await refusal(who, "interruptions", "checkpoint_room", asked), "unauthorized");
+    }
+    assert.deepEqual((await store(neighbour, "one")).result, { stored: true });
+    const use = async (who: PlainAgent, more: JsonObject = {}) =>
+      ((await who.ask("interruptions", "checkpoint_use", more)).result as JsonObject).checkpoints;
+    assert.equal(await use(mallory), 2);
+    assert.equal(await use(neighbour), 1);
+    assert.equal(await use(neighbour, { tenant: "acme", tenant_id: "acme" }), 1);
+    assert.deepEqual((await stored()).sort(), [
+      `acme.${FILLING}.one`,
+      `acme.${TASK}.own`,
+      `beta.${FILLING}.one`,
+    ]);
   });
 });
 
