@@ -163,6 +163,22 @@ describe("the commands", () => {
     assert.equal(readIdentities(config).length, 5);
   });
 
+  test("the list as JSON is one object a line, without a secret", async (context) => {
+    await run("agent", "add", "agent:clerk", "--tenant", "acme", "--scope", "write:tasks");
+    const written: string[] = [];
+    const write = (text: string) => written.push(text) > 0;
+    const printer = context.mock.method(process.stdout, "write", write as never);
+    await run("agent", "list", "--json");
+    printer.mock.restore();
+    const lines = written.filter((text) => text.includes('"kind"')).join("");
+    const [clerk, ...others] = lines.trim().split("\n");
+    assert.deepEqual(others, []);
+    const { key, ...said } = JSON.parse(clerk ?? "");
+    assert.match(key, /^U[A-Z2-7]{55}$/);
+    const scopes = ["write:tasks"];
+    assert.deepEqual(said, { kind: "agent", tenant: "acme", name: "agent:clerk", scopes });
+  });
+
   const grants = () =>
     (JSON.parse(readFileSync(grantsFileOf(config), "utf8")) as { grants: GrantRecord[] }).grants;
 

@@ -2,7 +2,7 @@
 import { deriveId, type EventEntry, type Instant } from "@harmovela/envelope";
 import { addDuty, findDuty, strike } from "./duties.ts";
 import { contestedClaims, isPartOf, isSameContest } from "./rules/conflict.ts";
-import type { BeliefState, Claim, Subject } from "./state.ts";
+import type { BeliefState, Subject } from "./state.ts";
 
 /** Of an entry that may have changed the claims on a subject. */
 export type Occasion = Pick<EventEntry, "envelope" | "at">;
@@ -80,9 +80,4 @@ export function overrule(subject: Subject, revision: string, text: string): void
   for (const claim of subject.claims.values()) {
     if (claim.text !== undefined && claim.text !== text) claim.overruledBy = revision;
   }
-}
-
-/** Whether a logged conflict is about this claim. */
-export function isContested({ subject, source }: Claim): boolean {
-  return subject.conflict?.contested.has(source) ?? false;
 }

@@ -2,10 +2,10 @@ import { isId } from "@harmovela/envelope";
 import { Command, Option } from "commander";
 import { CommandFailure } from "../command-failure.ts";
 import { enrol, strike } from "../identity/enrol.ts";
-import { labelOf, rightsProblem } from "../identity/identity.ts";
+import { type Identity, labelOf, rightsProblem } from "../identity/identity.ts";
 import { readIdentities } from "../identity/identity-file.ts";
 import { configOption, tenantOption } from "../options.ts";
-import { plainText } from "../terminal.ts";
+import { plainJson, plainText } from "../terminal.ts";
 
 const EXAMPLE = `
 Example:
@@ -80,14 +80,12 @@ export function agentCommand(): Command {
     .summary("say who may connect")
     .description("Say who may connect, services included, with the public half of each key.")
     .addOption(configOption())
-    .action(({ config }: Pick<AgentOptions, "config">) => {
+    .option("--json", "one JSON object for each line", false)
+    .action(({ config, json }: Pick<AgentOptions, "config"> & { json: boolean }) => {
       const known = readIdentities(config);
       if (known.length === 0) process.stderr.write(`nobody: ${plainText(config)} names no one\n`);
-      for (const identity of known) {
-        const rights = "tenant" in identity ? describeRights(identity) : "";
-        const line = `${identity.kind.padEnd(KIND_WIDTH)} ${labelOf(identity)} ${identity.key}${rights}`;
-        process.stdout.write(`${plainText(line)}\n`);
-      }
+      const lines = known.map((one) => (json ? plainJson(JSON.stringify(one)) : lineOf(one)));
+      process.stdout.write(lines.map((line) => `${line}\n`).join(""));
     });
   return new Command("agent")
     .summary("say which agents may connect")
@@ -112,6 +110,13 @@ function rightsOf(roles: string[], scopes: string[]): { roles?: string[]; scopes
     ...(roles.length === 0 ? {} : { roles }),
     ...(scopes.length === 0 ? {} : { scopes }),
   };
+}
+
+function lineOf(identity: Identity): string {
+  const rights = "tenant" in identity ? describeRights(identity) : "";
+  return plainText(
+    `${identity.kind.padEnd(KIND_WIDTH)} ${labelOf(identity)} ${identity.key}${rights}`,
+  );
 }
 
 function describeRights({

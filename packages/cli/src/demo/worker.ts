@@ -1,5 +1,5 @@
 /** A worker of the demo: takes what is given to it, reports, and stops when it is told to. */
-import { type Agent, connect, type WorkerTask } from "@harmovela/client";
+import { connect, type WorkerTask } from "@harmovela/client";
 import { HarmovelaError } from "@harmovela/failure";
 
 export interface WorkerOptions {
@@ -29,11 +29,7 @@ export async function openWorker(options: WorkerOptions): Promise<Worker> {
     for await (const task of tasks) jobs.push(work(task, options));
     await Promise.all(jobs);
   };
-  return { done: take(), close: () => closeWorker(agent) };
-}
-
-async function closeWorker(agent: Agent): Promise<void> {
-  await agent.close();
+  return { done: take(), close: () => agent.close() };
 }
 
 async function work(task: WorkerTask, { paceMs, reports }: WorkerOptions): Promise<void> {

@@ -6,7 +6,7 @@
  * L2 What that service asks for is granted when an entry of its log says so, once named as the cause.
  */
 import type { Instant } from "@harmovela/envelope";
-import type { Task, TenantState } from "../state.ts";
+import type { Task } from "../state.ts";
 
 /** The stream in which positions of these entries count. */
 export const INTERRUPTION_LOG = "HV_LOG_INTERRUPTIONS";
@@ -54,8 +54,4 @@ export function isStopped({ hold }: Task): boolean {
 /** Somebody is there who can be asked to stop: nobody took it, or it stands still. */
 export function hasRunner(task: Task): boolean {
   return task.owner !== undefined && !isStopped(task);
-}
-
-export function compensationOf(tenant: TenantState, taskId: string): Compensation | undefined {
-  return tenant.compensations.get(taskId);
 }
