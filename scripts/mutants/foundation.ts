@@ -633,6 +633,27 @@ export const FOUNDATION_MUTANTS: readonly Mutant[] = [
     tests: ["packages/host/test/snapshot-pace.test.ts"],
   },
   {
+    name: "what is owed and what ends has no room kept in the log",
+    file: "packages/host/src/term/log-room.ts",
+    find: "const SCARCE_SHARE = 0.8;",
+    replace: "const SCARCE_SHARE = 0.97;",
+    tests: ["packages/host/test/log-room.int.test.ts"],
+  },
+  {
+    name: "refusals for want of room fill what is left of it",
+    file: "packages/host/src/judge.ts",
+    find: "if (details?.reason !== LOG_FULL) return",
+    replace: "if (details?.reason !== undefined || true) return",
+    tests: ["packages/host/test/log-room.int.test.ts"],
+  },
+  {
+    name: "a log that has room again is not looked at",
+    file: "packages/host/src/term/log-room.ts",
+    find: "if (now - this.#lookedAt < LOOK_EVERY_MS) return;",
+    replace: "if (this.#lookedAt > 0) return;",
+    tests: ["packages/host/test/log-room.int.test.ts"],
+  },
+  {
     name: "a refusal that waits holds what it refuses",
     file: "packages/host/src/judge.ts",
     find: "context.writer.last, () => rejection);",

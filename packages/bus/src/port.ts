@@ -23,8 +23,8 @@ export interface StreamSpec {
   subjects: string[];
   /** 0: no limit. */
   maxAgeMs: number;
-  /** -1: no limit. */
-  maxBytes: number;
+  /** -1: no limit. Left out: no limit at first, and of a stream that is there whatever it was given. */
+  maxBytes?: number;
   /** What happens when there is no room: "new" messages are refused (default), or the "old" ones go. */
   discard?: "new" | "old";
   /** Nobody can take messages out before their time, not by a purge either. Default false: purging trims. */

@@ -6,7 +6,7 @@ import { encodeToken } from "./tokens.ts";
 export interface StreamOptions {
   /** Default 1. */
   replicas?: number;
-  /** Default -1: no limit. */
+  /** Default: an operator's to choose; none at first. */
   maxBytes?: number;
 }
 
@@ -32,7 +32,7 @@ export function intakeStreamSpec(domain: Domain, options: StreamOptions = {}): S
     name: intakeStream(domain),
     subjects: [`hv.*.in.${domain}.>`],
     maxAgeMs: INTAKE_MAX_AGE_MS,
-    maxBytes: options.maxBytes ?? -1,
+    ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
     maxMessageBytes: MESSAGE_BYTES_MAX,
     replicas: options.replicas ?? 1,
   };
@@ -44,7 +44,7 @@ export function logStreamSpec(domain: Domain, options: StreamOptions = {}): Stre
     name: logStream(domain),
     subjects: [`hv.*.log.${domain}.>`, `hv.*.ctl.${domain}.>`],
     maxAgeMs: 0,
-    maxBytes: options.maxBytes ?? -1,
+    ...(options.maxBytes === undefined ? {} : { maxBytes: options.maxBytes }),
     maxMessageBytes: MESSAGE_BYTES_MAX,
     replicas: options.replicas ?? 1,
     republish: { src: `hv.*.log.${domain}.>`, dest: `hv.{{wildcard(1)}}.ev.${domain}.>` },

@@ -100,6 +100,7 @@ export {
   domainOf,
   EVENT_TYPES,
   familyOf,
+  isBeginning,
   isRegistered,
   isWellFormedType,
   TYPE_LENGTH_MAX,

@@ -28,15 +28,48 @@ const NAMES_BY_FAMILY: Readonly<Record<string, string>> = {
     "outcome.correlated goal.created goal.updated goal.achieved goal.abandoned cost.exceeded budget.established budget.adjusted budget.limit_exceeded budget.exhausted goal.blocked budget.limit_approaching",
 };
 
-export const EVENT_TYPES: readonly string[] = Object.entries(NAMES_BY_FAMILY).flatMap(
-  ([family, names]) => names.split(" ").map((name) => `${family}.${name}`),
-);
+function typesIn(namesByFamily: Readonly<Record<string, string>>): string[] {
+  return Object.entries(namesByFamily).flatMap(([family, names]) =>
+    names.split(" ").map((name) => `${family}.${name}`),
+  );
+}
+
+export const EVENT_TYPES: readonly string[] = typesIn(NAMES_BY_FAMILY);
 
 const REGISTERED: ReadonlySet<string> = new Set(EVENT_TYPES);
 
 /** Whether the type is in the registry. Names that occur only in prose (spec section 2) are not. */
 export function isRegistered(type: string): boolean {
   return REGISTERED.has(type);
+}
+
+/**
+ * What begins something, or says something new, by family: tasks, offers, sessions, exchanges, goals; facts, contexts,
+ * observations, attestations. What ends or answers something, puts right or takes back, stops or undoes is not among it.
+ */
+const BEGINNINGS_BY_FAMILY: Readonly<Record<string, string>> = {
+  session: "opened",
+  subscription: "requested",
+  task: "submitted",
+  delegation: "requested",
+  tool: "call.requested",
+  agent: "message.sent request.created decision.recorded",
+  command: "requested",
+  query: "requested",
+  adaptation: "outcome.correlated goal.created budget.established",
+  memory:
+    "fact.added episode.stored preference.updated constraint.updated summary.ready retrieval.ready",
+  context: "updated snapshot.requested snapshot.ready retrieval.started",
+  state: "snapshot.requested snapshot.ready delta.applied",
+  environment: "observed changed",
+  provenance: "attestation.added",
+};
+
+const BEGINNINGS: ReadonlySet<string> = new Set(typesIn(BEGINNINGS_BY_FAMILY));
+
+/** Whether an event of this type can wait where there is little room left (architecture, section 4). */
+export function isBeginning(type: string): boolean {
+  return BEGINNINGS.has(type);
 }
 
 /** The form of a type (spec 1.1): no underscore in the first word. */

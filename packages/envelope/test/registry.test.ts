@@ -5,6 +5,7 @@ import {
   domainOf,
   EVENT_TYPES,
   familyOf,
+  isBeginning,
   isRegistered,
   isWellFormedType,
 } from "../src/index.ts";
@@ -72,4 +73,25 @@ test("each family belongs to one domain, and what is unknown to tasks", () => {
     ["", "tasks"],
   ];
   for (const [type, domain] of rows) assert.equal(domainOf(type), domain, type);
+});
+
+test("what begins something can wait; what ends, answers, stops or takes back cannot", () => {
+  const beginnings = EVENT_TYPES.filter(isBeginning);
+  assert.equal(beginnings.length, 29);
+  for (const type of beginnings) {
+    assert.doesNotMatch(
+      type,
+      /\.(completed|failed|cancelled|timed_out|rejected|accepted|closed|error|invalidated|revoked|revised|saved|resumed)$/,
+    );
+  }
+  for (const type of [
+    "task.cancel.requested",
+    "interruption.requested",
+    "compensation.requested",
+  ]) {
+    assert.equal(isBeginning(type), false, type);
+  }
+  for (const type of ["task.submitted", "delegation.requested", "memory.fact.added"]) {
+    assert.equal(isBeginning(type), true, type);
+  }
 });

@@ -11,6 +11,7 @@ import {
   type Envelope,
   type HeartbeatMemory,
   type Instant,
+  isBeginning,
   isId,
   isService,
   type LogEntry,
@@ -29,6 +30,9 @@ import type { HostOptions } from "./options.ts";
 import type { RefusalRate } from "./refusal-rate.ts";
 import type { Dropped, Refused, Valid } from "./validate.ts";
 import { sendVerdict, traceparentOf, type VerdictSender } from "./verdicts.ts";
+
+/** Why a beginning was refused (`details.reason`). */
+const LOG_FULL = "log_full";
 
 export interface Arrived {
   message: StoredMessage;
@@ -51,6 +55,8 @@ export interface JudgeContext<State> {
    */
   poisoned: ReadonlyMap<number, number>;
   lateWork: LateWork;
+  /** Room in the log; where it is scarce nothing new is begun. */
+  room: { isScarce: boolean; retryAfterMs: number };
   /** Signs of life of sessions, where the decider watches them. */
   heartbeats: HeartbeatMemory | undefined;
   /** An observed log could not be read up to its end: nothing can be judged against it now. */
@@ -86,6 +92,10 @@ export function judge<State>(
     return "done";
   }
   hearSession(context, checked, storedAt);
+  if (context.room.isScarce && isBeginning(checked.envelope.type) && !isService(checked.source)) {
+    refuse(context, message, now, toRefused(checked), noRoom(context));
+    return "done";
+  }
   try {
     settle(context, message, now, checked, decide(context, message, now, checked));
   } catch (error) {
@@ -97,6 +107,13 @@ export function judge<State>(
     refuse(context, message, now, { ...refused, error: tooLarge }, tooLarge);
   }
   return "done";
+}
+
+/** Later it can be judged; it is not logged, or what is left would be full of refusals. */
+function noRoom<State>({ room }: JudgeContext<State>): ErrorPayload {
+  const details = { reason: LOG_FULL, retry_after_ms: room.retryAfterMs };
+  const facts = { category: "dependency", stage: "append" } as const;
+  return reject("internal_error", "the log has little room left", details, facts);
 }
 
 /** Any judged envelope of a session is a sign of its life (spec 5.1). */
@@ -243,9 +260,9 @@ function refuse<State>(
   error: ErrorPayload,
   type?: RejectionType,
 ): void {
-  const { tenant, source, sent } = refused;
+  const { tenant, sent } = refused;
   context.counters.add("rejected");
-  const isLogged = context.rate.takes(tenant, source, now);
+  const isLogged = takesEntry(context, refused, error, now);
   // Of a flood beyond every rate perhaps nobody wants to hear.
   if (!isLogged && message.header(HEADER.replyTo) === "") return;
   const answer = answerContext(context, message, now, refused);
@@ -264,6 +281,18 @@ function refuse<State>(
     });
   }
   sendVerdict(context.verdicts, message, refused, context.writer.last, () => rejection);
+}
+
+/** Otherwise it is one of many that an entry a second counts. */
+function takesEntry<State>(
+  { rate }: JudgeContext<State>,
+  { tenant, source }: Refused,
+  { details }: ErrorPayload,
+  now: Instant,
+): boolean {
+  if (details?.reason !== LOG_FULL) return rate.takes(tenant, source, now);
+  rate.counts(tenant, source);
+  return false;
 }
 
 /** What the refused envelope says of itself and its refusal does not repeat. */

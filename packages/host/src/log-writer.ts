@@ -45,6 +45,9 @@ const ENTRY_BYTES_MAX = 600_000;
 /** What a plan's last event may gain by its stamps when it is logged in the end. */
 const STAMPS_BYTES_MAX = 1_024;
 
+/** About what an entry takes beside its data: subject, headers, the server's own record. */
+const FRAME_BYTES = 400;
+
 /** The fold refused an entry that is not stored: the state is spoilt, the log is not. */
 export class EvolveError extends Error {
   override name = "EvolveError";
@@ -106,6 +109,8 @@ export interface LogWriterOptions<State> {
   domain: Domain;
   fold: Fold<State>;
   onAcked(acked: number): void;
+  /** An entry of about so many bytes is appended. */
+  onWritten?(bytes: number): void;
   /** An entry of ours is stored; called for each, in order. */
   onStored?(entry: LogEntry): void;
   /** An append failed; nothing can be written until `reconcile` says that the state stands. */
@@ -251,6 +256,7 @@ export class LogWriter<State> {
     }
     this.#inFlight.push({ entry, subject, headers, data });
     this.#appender.append(subject, headers, data);
+    this.#options.onWritten?.(data.length + FRAME_BYTES);
   }
 
   /**

@@ -22,7 +22,7 @@ export class RefusalRate {
 
   /** Whether this refusal gets an entry of its own. */
   takes(tenant: string, source: string, now: Instant): boolean {
-    const key = `${tenant}\u0000${source}`;
+    const key = keyOf(tenant, source);
     const bucket = this.#buckets.get(key) ?? { tokens: BURST, at: now };
     this.#buckets.delete(key);
     this.#buckets.set(key, bucket);
@@ -39,11 +39,20 @@ export class RefusalRate {
       bucket.tokens -= 1;
       return true;
     }
+    this.#count(key);
+    return false;
+  }
+
+  /** A refusal that gets no entry of its own. */
+  counts(tenant: string, source: string): void {
+    this.#count(keyOf(tenant, source));
+  }
+
+  #count(key: string): void {
     this.#total += 1;
     if (this.#counts.has(key) || this.#counts.size < NAMED_MAX) {
       this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
     }
-    return false;
   }
 
   get uncounted(): number {
@@ -62,4 +71,8 @@ export class RefusalRate {
     this.#total = 0;
     return drained;
   }
+}
+
+function keyOf(tenant: string, source: string): string {
+  return `${tenant}\u0000${source}`;
 }

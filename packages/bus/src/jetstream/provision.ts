@@ -36,7 +36,7 @@ export async function provisionStream(
   let info: StreamInfo;
   try {
     // A copy, since the client writes into what it is given.
-    info = await askStreams(nats, (streams) => streams.add({ ...asked }));
+    info = await askStreams(nats, (streams) => streams.add({ max_bytes: -1, ...asked }));
   } catch (error) {
     if (apiCodeOf(error) !== API_ERROR.streamNameInUse) throw error;
     info = await askStreams(nats, (streams) => streams.info(spec.name));
@@ -77,7 +77,7 @@ function streamConfig(spec: StreamSpec): AskedConfig {
     max_consumers: -1,
     max_msgs: -1,
     max_msgs_per_subject: -1,
-    max_bytes: spec.maxBytes,
+    ...(spec.maxBytes === undefined ? {} : { max_bytes: spec.maxBytes }),
     max_age: nanos(spec.maxAgeMs),
     max_msg_size: spec.maxMessageBytes,
     duplicate_window: nanos(DUPLICATE_WINDOW_MS),

@@ -131,9 +131,10 @@ export class MemoryServer {
   provision(spec: StreamSpec): StreamState {
     const is = this.stream(spec.name);
     if (!is) return this.#create(spec).state();
-    const differences = Object.keys({ ...spec, ...is.spec }).filter((key) => {
+    const asked = { maxBytes: is.spec.maxBytes, ...spec };
+    const differences = Object.keys({ ...asked, ...is.spec }).filter((key) => {
       const field = key as keyof StreamSpec;
-      return JSON.stringify(spec[field]) !== JSON.stringify(is.spec[field]);
+      return JSON.stringify(asked[field]) !== JSON.stringify(is.spec[field]);
     });
     if (differences.length === 0) return is.state();
     throw new HarmovelaError(

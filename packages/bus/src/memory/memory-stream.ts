@@ -32,7 +32,7 @@ export class MemoryMessage implements StoredMessage {
 }
 
 export class MemoryStream {
-  readonly spec: StreamSpec;
+  readonly spec: StreamSpec & { maxBytes: number };
   readonly created: string;
   readonly #messages = new Map<number, MemoryMessage>();
   readonly #waiting = new Set<() => void>();
@@ -42,7 +42,7 @@ export class MemoryStream {
   #bytes = 0;
 
   constructor(spec: StreamSpec, created: string) {
-    this.spec = spec;
+    this.spec = { maxBytes: -1, ...spec };
     this.created = created;
   }
 

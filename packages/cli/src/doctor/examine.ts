@@ -100,6 +100,10 @@ async function auditFindings(bus: Bus): Promise<Finding[]> {
   }
 }
 
+const LOGS = "HV_LOG_";
+/** From here on the services begin nothing new (architecture, section 4). */
+const SCARCE_SHARE = 0.8;
+
 /** What the server has silently left out shows when the stream is asked for again. */
 async function streamFinding(bus: Bus, spec: StreamSpec): Promise<Finding> {
   const { name } = spec;
@@ -115,7 +119,12 @@ async function streamFinding(bus: Bus, spec: StreamSpec): Promise<Finding> {
     const state = await bus.provision({ ...spec, replicas, maxBytes });
     const limit = maxBytes > 0 ? `${Math.round((100 * state.bytes) / maxBytes)} % of its room` : "";
     const facts = [`${state.messages} messages`, `${replicas} replicas`, limit].filter(Boolean);
-    return { is: "good", what: `stream ${name}: ${facts.join(", ")}` };
+    const what = `stream ${name}: ${facts.join(", ")}`;
+    const isScarce = maxBytes > 0 && state.bytes >= SCARCE_SHARE * maxBytes;
+    if (!isScarce || !spec.name.startsWith(LOGS)) return { is: "good", what };
+    const advice =
+      "nothing new is begun there: raise its max_bytes, or keep less (HARMOVELA_RETENTION_DAYS)";
+    return { is: "note", what, advice };
   } catch (error) {
     const { message, code } = toHarmovelaError(error);
     return {

@@ -28,6 +28,7 @@ import { SourceRate } from "../source-rate.ts";
 import { DecisionTime } from "./decision-time.ts";
 import { DisplacementWatch } from "./displacement.ts";
 import { IntakeJudge } from "./intake-judge.ts";
+import { LogRoom } from "./log-room.ts";
 import { ObservedLooks } from "./observed-looks.ts";
 import { TokenOffice, type TokenRequest } from "./token-office.ts";
 import { TurnLoop } from "./turn-loop.ts";
@@ -67,6 +68,7 @@ export class Term<State> {
   readonly #requests: Requests;
   readonly #obligations: Obligations<State>;
   readonly #judge: IntakeJudge<State>;
+  readonly #room: LogRoom<State>;
   readonly #turns: TurnLoop<State>;
   readonly #tokens: TokenOffice<State>;
   readonly #recovery: AppendRecovery;
@@ -90,6 +92,7 @@ export class Term<State> {
     const { options, fold, counters, alarms, releases } = context;
     this.#context = context;
     this.#time = new BrokerTime(options.clock);
+    this.#room = new LogRoom(options, alarms);
     this.#ended = new Promise((resolve, fail) => {
       this.#end = resolve;
       this.#fatal = fail;
@@ -124,6 +127,7 @@ export class Term<State> {
       domain: options.domain,
       fold,
       onAcked: (acked) => this.#onAcked(acked),
+      onWritten: (bytes) => this.#room.take(bytes),
       ...(this.#audit === undefined ? {} : { onStored: (entry) => this.#audit?.stored(entry) }),
       onFailure: (failure) => void this.#recover(failure).catch((error) => this.#stop(error)),
     });
@@ -169,6 +173,7 @@ export class Term<State> {
       time: this.#time,
       rate: this.#rate,
       obligations: this.#obligations,
+      room: this.#room,
       verdicts: {
         answerer: options.answerer,
         releases,
@@ -213,6 +218,7 @@ export class Term<State> {
         isOpen,
         instant: () => decisionTime.now(),
       }),
+      room: this.#room,
       displacement: new DisplacementWatch({ options, fold, writer: this.#writer, isOpen }),
       intake,
       isOpen,

@@ -22,6 +22,7 @@ import type { PositionKeeper } from "../position-keeper.ts";
 import type { Requests } from "../requests.ts";
 import type { DisplacementWatch } from "./displacement.ts";
 import { type IntakeJudge, MESSAGES_PER_TURN } from "./intake-judge.ts";
+import type { LogRoom } from "./log-room.ts";
 import type { ObservedLooks } from "./observed-looks.ts";
 
 const STEPS_PER_TURN = 64;
@@ -42,6 +43,7 @@ export interface TurnLoopContext<State> {
   keeper: PositionKeeper<State>;
   observations: ObservationKeeper<State>;
   displacement: DisplacementWatch<State>;
+  room: LogRoom<State>;
   /** Undefined while nothing is judged. */
   intake(): IntakeQueue | undefined;
   isOpen(): boolean;
@@ -88,7 +90,7 @@ export class TurnLoop<State> {
 
   async #turn(intake: IntakeQueue): Promise<void> {
     const { time, writer, looks, judge, obligations, keeper, observations } = this.#context;
-    const { isOpen, guard, takeSnapshot } = this.#context;
+    const { room, isOpen, guard, takeSnapshot } = this.#context;
     // Fetched first: what was acknowledged elsewhere before these were stored is folded before they are judged.
     const max = Math.min(MESSAGES_PER_TURN, writer.room);
     intake.fetch(max);
@@ -96,6 +98,8 @@ export class TurnLoop<State> {
     const look = looks.ask(intake);
     intake.validate(max);
     if (look !== undefined) judge.isBlind = !(await looks.catchUp(look));
+    if (!isOpen()) return;
+    await room.look();
     if (!isOpen()) return;
     await this.#workOffIdleTimers(intake);
     if (!isOpen()) return;
