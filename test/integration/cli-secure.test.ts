@@ -96,10 +96,18 @@ test("who is added comes in at once and under no other name; who is removed is o
   });
 });
 
-test("the keys are the same the next time, and so is what was accepted", async () => {
+test("the keys are the same the next time, and so is what was accepted; a tail says what it waits for", async () => {
+  const env = { HARMOVELA_KEY: join(keys, "operator.nk") };
+  await using tail = new CliProcess(
+    ["tail", "--task", "task_kept", "--from-start", "--server", url],
+    { env },
+  );
+  await tail.until(({ stdout }) => stdout.includes("task_kept"));
   up.child.kill("SIGINT");
   assert.equal((await up.end()).code, 0, up.stderr);
+  await tail.until(({ stderr }) => stderr.includes("the connection was lost"));
   up = await start();
+  await tail.until(({ stderr }) => stderr.includes("connected again"));
   await using operator = await agentWith("operator.nk", "agent:cli");
   assert.notEqual((await operator.task("task_kept")).result, undefined);
 });

@@ -1,4 +1,5 @@
 /** A command's connection as an agent. */
+import type { ConnectionChange } from "@harmovela/bus";
 import { type Agent, connect } from "@harmovela/client";
 import { toServers } from "./options.ts";
 import { ownKey } from "./own-key.ts";
@@ -9,11 +10,13 @@ export interface AgentCommandOptions {
   as: string;
   /** Reads logs as streams also with a key, which must allow it. */
   streams?: boolean;
+  /** Called when the connection is lost and when it is back. */
+  onChange?: (change: ConnectionChange) => void;
 }
 
 /** Runs the work as that agent and closes its connection, whatever comes of it. */
 export async function withAgent<T>(
-  { server, tenant, as, streams = false }: AgentCommandOptions,
+  { server, tenant, as, streams = false, onChange }: AgentCommandOptions,
   work: (agent: Agent) => Promise<T>,
 ): Promise<T> {
   const agent = await connect({
@@ -23,6 +26,7 @@ export async function withAgent<T>(
     name: "harmovela",
     ...ownKey(),
     ...(streams ? { access: "streams" } : {}),
+    ...(onChange === undefined ? {} : { onChange }),
   });
   try {
     return await work(agent);

@@ -1,3 +1,4 @@
+import type { ConnectionChange } from "@harmovela/bus";
 import type { Agent, Gap } from "@harmovela/client";
 import { Command } from "commander";
 import { type AgentCommandOptions, withAgent } from "../agent.ts";
@@ -45,7 +46,7 @@ export function tailCommand(): Command {
 async function runTail(options: TailOptions): Promise<void> {
   const interruption = listenForInterruption();
   try {
-    await withAgent(options, async (agent) => {
+    await withAgent({ ...options, onChange: teller() }, async (agent) => {
       interruption.requested.then(
         () => agent.close(),
         () => {
@@ -77,6 +78,22 @@ async function follow(agent: Agent, options: TailOptions): Promise<void> {
     out.write(Buffer.from(line));
     if (!out.hasRoom) await out.flush();
   }
+}
+
+/** Whoever looks at a line that does not come is told why. */
+function teller(): (change: ConnectionChange) => void {
+  let isLost = false;
+  return (change) => {
+    if (change === "disconnected") {
+      isLost = true;
+      process.stderr.write(
+        "harmovela: the connection was lost; it goes on when the server is back\n",
+      );
+    } else if (change === "connected" && isLost) {
+      isLost = false;
+      process.stderr.write("harmovela: connected again\n");
+    }
+  };
 }
 
 function reportGap(gap: Gap): void {
