@@ -1,10 +1,12 @@
 /** One log as one observer reads it: in order, without gap or duplicate over reconnects. */
+
 import { type Clock, HEADER, logStream, parseLogSubject, type StoredMessage } from "@harmovela/bus";
 import type { Domain, Envelope } from "@harmovela/envelope";
 import { HarmovelaError, toHarmovelaError } from "@harmovela/failure";
 import { formatCursor } from "./cursor.ts";
 import type { Matcher } from "./filter.ts";
 import type { LogExtent, LogReader, Logs } from "./logs.ts";
+import { tell } from "./tell.ts";
 
 /** An entry of a log. */
 export interface Observed {
@@ -178,7 +180,7 @@ export class Lane {
     if (to < from) return;
     this.#position = to;
     this.#gap = { domain: this.domain, from: this.#gap?.from ?? from, to };
-    this.#context.onGap({ domain: this.domain, from, to });
+    tell(this.#context.onGap, { domain: this.domain, from, to });
   }
 
   async #state(attempts = STATE_ATTEMPTS_MAX): Promise<LogExtent | undefined> {

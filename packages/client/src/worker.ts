@@ -6,6 +6,7 @@
  * W2 What cannot be taken in time is refused, so that the delegator knows, with a time to ask again.
  * W3 Work that was stopped goes on where there is room for it, before new work is taken; it is never refused.
  */
+
 import type { Envelope } from "@harmovela/envelope";
 import { HarmovelaError, type JsonObject, toHarmovelaError } from "@harmovela/failure";
 import { AgentSession } from "./agent-session.ts";
@@ -25,6 +26,7 @@ import { Promised } from "./promised.ts";
 import { toResumedFrom } from "./resumed-from.ts";
 import { findResumption, isTaken } from "./resumption.ts";
 import { toSettled } from "./settled.ts";
+import { tell } from "./tell.ts";
 import type { Verdict } from "./verdict.ts";
 import { WaitingOffers } from "./waiting-offers.ts";
 import { inSession, type WorkAgent } from "./work-agent.ts";
@@ -399,6 +401,6 @@ export class Worker {
   }
 
   #report(error: unknown): void {
-    this.#options.onError?.(toHarmovelaError(error));
+    tell(this.#options.onError, toHarmovelaError(error));
   }
 }
