@@ -1,4 +1,4 @@
-import { toHarmovelaError } from "@harmovela/failure";
+import { inspect } from "node:util";
 
 /** Told of what happened, `onError` or `onGap`; a fault of its own disturbs nothing here: it is a warning of the process. */
 export function tell<T>(listener: ((told: T) => unknown) | undefined, told: T): void {
@@ -11,6 +11,5 @@ export function tell<T>(listener: ((told: T) => unknown) | undefined, told: T): 
 }
 
 function warn(error: unknown): void {
-  const reason = toHarmovelaError(error).message;
-  process.emitWarning(`a listener has failed: ${reason}`, { code: "HARMOVELA_LISTENER" });
+  process.emitWarning(`a listener has failed: ${inspect(error)}`, { code: "HARMOVELA_LISTENER" });
 }
