@@ -31,7 +31,7 @@ interface Shape {
 }
 
 /** `npm run cascades`: 200, as large as the tree that nobody interferes with, in some minutes. */
-const ROOT = Number(process.env.HARMOVELA_CHAOS_TREE ?? 30);
+const ROOT = Number(process.env.HARMOVELA_CHAOS_TREE ?? 20);
 
 /** Killed after every single step; and after ten, several of which were under way at once. */
 const SHAPES: Shape[] = [

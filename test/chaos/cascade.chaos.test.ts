@@ -19,7 +19,7 @@ import { plant, shapeTree } from "./task-tree.ts";
 
 const TENANT = "acme";
 /** Each costs a process; `npm run cascades` takes 200. */
-const TASKS = Number(process.env.HARMOVELA_CHAOS_TREE ?? 60);
+const TASKS = Number(process.env.HARMOVELA_CHAOS_TREE ?? 40);
 /** On a machine that does nothing else it takes a small part of it. */
 const CASCADE_MS = 400_000;
 
