@@ -38,6 +38,9 @@ const LIVE_TASKS = 100;
 const CHUNK = 500;
 const ROUNDS = 3;
 
+/** One agent says here as much as it can; what its limits cost is measured by itself. */
+const NO_LIMITS = { messagesPerSecond: 1e9, bytesPerSecond: 1e12 };
+
 /** A server, somebody who may look into it, and the agent whose envelopes are judged. */
 interface Place extends AsyncDisposable {
   operator: JetStreamBus;
@@ -80,6 +83,7 @@ async function openPlace(signing: Signing, isSecured: boolean): Promise<Place> {
         version: "0.1.0",
         logger: pino({ level: "silent" }),
         agentKeys: signing.keys,
+        sourceLimits: NO_LIMITS,
         ...(writerAuth && { writerAuth }),
         ...(answererAuth && { answererAuth }),
       });
