@@ -25,6 +25,9 @@ import type { Mutant } from "./mutant.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 /** A fault may also make a test hang; then it is noticed as well. */
 const TEST_MS_MAX = 180_000;
+/** All tests together, without a fault: for each file. */
+const FILE_MS_MAX = 60_000;
+const OUTPUT_BYTES_MAX = 64 * 1024 * 1024;
 /** Then the runner ends it and its process; the limit above leaves both behind. */
 const ONE_TEST_MS_MAX = 120_000;
 
@@ -63,7 +66,13 @@ function runTests(copy: string, tests: readonly string[]): { passed: boolean; ou
       `--test-timeout=${ONE_TEST_MS_MAX}`,
       ...tests,
     ],
-    { cwd: copy, encoding: "utf8", timeout: TEST_MS_MAX, killSignal: "SIGKILL" },
+    {
+      cwd: copy,
+      encoding: "utf8",
+      timeout: Math.max(TEST_MS_MAX, FILE_MS_MAX * tests.length),
+      maxBuffer: OUTPUT_BYTES_MAX,
+      killSignal: "SIGKILL",
+    },
   );
   return { passed: status === 0, output: stdout ?? "" };
 }
