@@ -642,8 +642,8 @@ export const FOUNDATION_MUTANTS: readonly Mutant[] = [
   {
     name: "refusals for want of room fill what is left of it",
     file: "packages/host/src/judge.ts",
-    find: "if (details?.reason !== LOG_FULL) return",
-    replace: "if (details?.reason !== undefined || true) return",
+    find: "if (!isWithoutRoom) return",
+    replace: "if (!isWithoutRoom || isWithoutRoom) return",
     tests: ["packages/host/test/log-room.int.test.ts"],
   },
   {

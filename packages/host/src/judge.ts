@@ -31,9 +31,6 @@ import type { RefusalRate } from "./refusal-rate.ts";
 import type { Dropped, Refused, Valid } from "./validate.ts";
 import { sendVerdict, traceparentOf, type VerdictSender } from "./verdicts.ts";
 
-/** Why a beginning was refused (`details.reason`). */
-const LOG_FULL = "log_full";
-
 export interface Arrived {
   message: StoredMessage;
   checked: Valid | Refused | Dropped;
@@ -93,7 +90,8 @@ export function judge<State>(
   }
   hearSession(context, checked, storedAt);
   if (context.room.isScarce && isBeginning(checked.envelope.type) && !isService(checked.source)) {
-    refuse(context, message, now, toRefused(checked), noRoom(context));
+    const refused = { ...toRefused(checked), isWithoutRoom: true };
+    refuse(context, message, now, refused, noRoom(context));
     return "done";
   }
   try {
@@ -111,7 +109,7 @@ export function judge<State>(
 
 /** Later it can be judged; it is not logged, or what is left would be full of refusals. */
 function noRoom<State>({ room }: JudgeContext<State>): ErrorPayload {
-  const details = { reason: LOG_FULL, retry_after_ms: room.retryAfterMs };
+  const details = { reason: "log_full", retry_after_ms: room.retryAfterMs };
   const facts = { category: "dependency", stage: "append" } as const;
   return reject("internal_error", "the log has little room left", details, facts);
 }
@@ -262,7 +260,7 @@ function refuse<State>(
 ): void {
   const { tenant, sent } = refused;
   context.counters.add("rejected");
-  const isLogged = takesEntry(context, refused, error, now);
+  const isLogged = takesEntry(context, refused, now);
   // Of a flood beyond every rate perhaps nobody wants to hear.
   if (!isLogged && message.header(HEADER.replyTo) === "") return;
   const answer = answerContext(context, message, now, refused);
@@ -286,11 +284,10 @@ function refuse<State>(
 /** Otherwise it is one of many that an entry a second counts. */
 function takesEntry<State>(
   { rate }: JudgeContext<State>,
-  { tenant, source }: Refused,
-  { details }: ErrorPayload,
+  { tenant, source, isWithoutRoom = false }: Refused,
   now: Instant,
 ): boolean {
-  if (details?.reason !== LOG_FULL) return rate.takes(tenant, source, now);
+  if (!isWithoutRoom) return rate.takes(tenant, source, now);
   rate.counts(tenant, source);
   return false;
 }

@@ -49,6 +49,8 @@ export interface Refused {
   as?: RejectionType;
   /** Its source sends too much: nothing of it was looked at. */
   isLimited?: boolean;
+  /** There is no room for an entry that says so. */
+  isWithoutRoom?: boolean;
 }
 
 /** Not even a sender to answer. */

@@ -2,10 +2,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { type JetStreamBus, logStream, logStreamSpec } from "@harmovela/bus";
-import type { Envelope } from "@harmovela/envelope";
-import type { JsonObject } from "@harmovela/failure";
+import type { Decider, Envelope } from "@harmovela/envelope";
+import { type JsonObject, reject } from "@harmovela/failure";
 import { startNatsServer } from "@harmovela/testkit";
 import { hurriedClock } from "./altered.ts";
+import { type CounterState, createCounterDecider } from "./counter-decider.ts";
 import { envelope, eventually, openCounter, openSender, readLog, type Sender } from "./harness.ts";
 
 const MAX_BYTES = 400_000;
@@ -76,6 +77,25 @@ test("from four fifths on nothing new is begun; what was begun goes on and ends;
     const { type } = await sender.send(late);
     return type === "event.acknowledged" ? true : undefined;
   });
+});
+
+test("who is refused for another reason is in the log, whatever the refusal says", async () => {
+  await using server = await startNatsServer();
+  await using sender = await openSender(server.url);
+  const base = createCounterDecider();
+  const decider: Decider<CounterState> = {
+    ...base,
+    decide: () => ({ reject: reject("task_error", "no", { reason: "log_full" }) }),
+  };
+  await using counter = await openCounter(server.url, { decider });
+  await counter.host.untilLeading();
+  const refused = envelope("task.submitted");
+  assert.equal((await sender.send(refused)).type, "event.rejected");
+  const log = await readLog(sender.bus);
+  const causes = log.flatMap((entry) =>
+    entry.kind === "event" ? [entry.envelope.causation_id] : [],
+  );
+  assert.deepEqual(causes, [refused.id]);
 });
 
 test("a log that an operator gave a limit to is taken as it is", async () => {
