@@ -36,7 +36,8 @@ test("from four fifths on nothing new is begun; what was begun goes on and ends;
   await using counter = await openCounter(server.url, { clock: hurriedClock });
   await counter.host.untilLeading();
   const begin = () => envelope("task.submitted", { task_id: "t" });
-  assert.equal((await sender.send(begin())).type, "event.acknowledged");
+  const begun = begin();
+  assert.equal((await sender.send(begun)).type, "event.acknowledged");
   await fill(sender, MAX_BYTES * SHARE);
   const { alarms } = counter.host.status();
 
@@ -58,6 +59,12 @@ test("from four fifths on nothing new is begun; what was begun goes on and ends;
   }
   assert.ok((await bytesOf(sender.bus)) - before < 20_000);
   assert.equal(counter.host.status().counters.rejected, 101);
+
+  // What services ask for follows from what was judged; and what was judged before is told again.
+  const asked = envelope("task.submitted", { source: "service:other" });
+  assert.equal((await sender.send(asked)).type, "event.acknowledged");
+  const again = await sender.send(begun);
+  assert.equal((again.payload as JsonObject).duplicate, true);
 
   // What was begun goes on, and so does what the service owes: a plan of three steps.
   assert.equal((await sender.send(report())).type, "event.acknowledged");
